@@ -390,6 +390,47 @@ static void forks_without_rights(void)
 	close(client);
 }
 
+static int rcvbuf_of(int fd)
+{
+	int size = 0;
+	socklen_t len = sizeof(size);
+
+	getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &len);
+	return size;
+}
+
+/* What waits at a fork may take more of the kernel's buffer than it did here. That leaves as
+ * much room as before for what comes by the kernel alone, as long datagrams do over a wire. */
+static void long_ones_behind_what_waits(void)
+{
+	enum { WAIT = 100, BEHIND = 20 };
+	static const char datagram[2000];
+	struct sockaddr_in name;
+	int client = bound(&name), fd = bound(&name), cnt = 0;
+	int before = rcvbuf_of(fd), meanwhile;
+	pid_t pid;
+
+	for (int n = 0; n < WAIT; n++)
+		sendto(client, datagram, 8, 0, (struct sockaddr *)&name, sizeof(name));
+	settle();
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	for (int n = 0; n < BEHIND; n++)
+		sendto(client, datagram, sizeof(datagram), 0, (struct sockaddr *)&name,
+		       sizeof(name));
+	settle();
+	meanwhile = rcvbuf_of(fd);
+	while (recv(fd, (char[8]){ 0 }, 8, MSG_DONTWAIT) == 8)
+		cnt++;
+	SAY("%d of %d, buffer %+d, then %+d\n", cnt, WAIT + BEHIND, meanwhile - before,
+	    rcvbuf_of(fd) - before);
+	kernels_cnt += (unsigned)cnt;
+	close(fd);
+	close(client);
+}
+
 /* -- forks beside a stream --------------------------------------------------------- */
 
 /* Numbered datagrams that go on while the receiver's process makes children. */
@@ -699,6 +740,7 @@ const struct scenario process_scenarios[] = {
 	SCENARIO(jumps_out_of_a_wait, 0),
 	SCENARIO(jumps_out_of_a_wait_and_ends, 0),
 	SCENARIO(forks_without_rights, 0),
+	SCENARIO(long_ones_behind_what_waits, 0),
 	SCENARIO(forks_beside_a_stream, 0),
 	SCENARIO(spawns_beside_a_stream, 0),
 	SCENARIO(child_reads_of_a_stream, 0),

@@ -12,12 +12,14 @@
 
 #include <errno.h>
 #include <linux/sock_diag.h>
+#include <poll.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "fd/fd_visit.h"
 #include "os/file.h"
+#include "os/inside.h"
 #include "sock/udp/udp_priv.h"
 
 /* There may be such sockets. */
@@ -123,39 +125,58 @@ static uint32_t room_in_twin(int fd)
 	return room ? room / GIVEN_BACK_COST + 1 : 0;
 }
 
-/* Makes room in the twin for so many more. It stays that wide while the kernel serves the
- * socket: what is given back lies in it until the program reads, and what comes behind
- * must find the room that the program has asked for. */
+/* The datagrams that a buffer of this size has room for if they come by the usual way. */
+static uint32_t most_in(int rcvbuf)
+{
+	enum { LEAST_COST = 768 };
+
+	return (uint32_t)rcvbuf / LEAST_COST + 1;
+}
+
+/* Makes room in the twin for so many more, in all for no more than the program could have
+ * waiting there. It stays that wide until it has been read empty: what was given back lies in
+ * it until then, and what comes behind, which long datagrams and those of this host do even
+ * while we serve the socket, must find the room that the program has asked for. */
 static void widen_twin(struct udp *u, int fd, uint32_t cnt)
 {
 	int was = read_rcvbuf(fd);
+	int64_t most, size;
 
 	if (!was)
 		return;
-	write_rcvbuf(fd, was + (int)MIN(cnt, (uint32_t)INT_MAX / 4 / GIVEN_BACK_COST) *
-				       GIVEN_BACK_COST);
-	if (!u->twin_rcvbuf_wide)
+	if (was != u->twin_rcvbuf_wide)
 		u->twin_rcvbuf = was;
+	most = u->twin_rcvbuf + (int64_t)most_in(u->twin_rcvbuf) * GIVEN_BACK_COST;
+	size = MIN(was + (int64_t)cnt * GIVEN_BACK_COST, most);
+	write_rcvbuf(fd, (int)MIN(size, (int64_t)INT_MAX));
 	u->twin_rcvbuf_wide = read_rcvbuf(fd);
+	atomic_store(&u->is_twin_wide, true);
 }
 
-/* We serve the socket again. A size that the program has set since then stays. */
-static void narrow_twin(struct udp *u, int fd)
+int udp_rcvbuf(const struct udp *u, int fd)
 {
-	bool is_wide = u->twin_rcvbuf_wide && read_rcvbuf(fd) == u->twin_rcvbuf_wide;
+	int size = read_rcvbuf(fd);
 
-	u->twin_rcvbuf_wide = 0;
-	if (!is_wide)
-		return;
-	write_rcvbuf(fd, u->twin_rcvbuf);
-	/* which was read while it was wide */
-	udp_read_settings(&u->sock, fd);
+	return u->twin_rcvbuf_wide && size == u->twin_rcvbuf_wide ? u->twin_rcvbuf : size;
 }
 
-static void attach_again(struct udp *u, int fd)
+static bool is_empty(int fd)
 {
-	sock_attach_anew(&u->sock, fd, STATS_BY_FORK);
-	narrow_twin(u, fd);
+	struct pollfd twin = { .fd = fd, .events = POLLIN };
+
+	return inside_poll(&twin, 1) == 0;
+}
+
+/* More may have been given to it since. A size that the program has set stays. */
+COLD void udp_narrow_twin(struct udp *u, int fd)
+{
+	mutex_acquire(&u->sock.config);
+	if (atomic_load(&u->is_twin_wide) && sock_owns_fd(&u->sock, fd) && is_empty(fd)) {
+		if (read_rcvbuf(fd) == u->twin_rcvbuf_wide)
+			write_rcvbuf(fd, u->twin_rcvbuf);
+		atomic_store(&u->is_twin_wide, false);
+	}
+	mutex_release(&u->sock.config);
 }
 
 /* Whether the twin would take it. A connected one takes what its peer sends; what came
@@ -257,12 +278,11 @@ static void give_to_both(struct udp *u, int fd)
 		return;
 	if (net_knows_given(sock_stack(&u->sock)->net)) {
 		(void)give_queue(u, fd);
-		narrow_twin(u, fd);
 		return;
 	}
 	sock_detach(&u->sock);
 	(void)give_queue(u, fd);
-	attach_again(u, fd);
+	sock_attach_anew(&u->sock, fd, STATS_BY_FORK);
 }
 
 static bool share(struct fd_object *obj, int fd)
@@ -375,7 +395,7 @@ COLD void udp_reclaim(struct udp *u, int fd)
 	if (u->is_lent && !u->sock.has_left &&
 	    clock_monotonic_ns() >= u->lent_until_ns) {
 		u->is_lent = false;
-		attach_again(u, fd);
+		sock_attach_anew(&u->sock, fd, STATS_BY_FORK);
 	}
 	mutex_release(&u->sock.config);
 }

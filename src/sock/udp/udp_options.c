@@ -17,6 +17,7 @@
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
+#include "sock/sock_pace.h"
 #include "sock/udp/udp_priv.h"
 
 /* What a receiver can wish for, where it is asked for, and that we serve it. */
@@ -77,7 +78,7 @@ void udp_read_settings(struct sock *sock, int fd)
 {
 	struct udp *u = udp_of_sock(sock);
 	struct stack *stack;
-	uint32_t rx_limit = (uint32_t)sock_twin_option(fd, SOL_SOCKET, SO_RCVBUF);
+	uint32_t rx_limit = (uint32_t)udp_rcvbuf(u, fd);
 	struct sock_settings set = {
 		.wishes = get_wishes(fd) | get_stamping(fd),
 		.mark = (uint32_t)sock_twin_option(fd, SOL_SOCKET, SO_MARK),
@@ -117,6 +118,42 @@ static int leave_for(struct udp *u, int fd, const char *what, int number)
 {
 	return sock_leave_for(&u->sock, fd, REASON_OPTION, STATS_BY_OPTION, what,
 			      number);
+}
+
+/* Answers what libc would not know. */
+static long tell(int answer, void *value, socklen_t *len)
+{
+	memcpy(value, &answer, sizeof(answer));
+	*len = sizeof(answer);
+	return 0;
+}
+
+static long tell_rcvbuf(struct udp *u, int fd, void *value, socklen_t *len)
+{
+	int size;
+
+	mutex_acquire(&u->sock.config);
+	size = sock_owns_fd(&u->sock, fd) ? udp_rcvbuf(u, fd) : 0;
+	mutex_release(&u->sock.config);
+	return size ? tell(size, value, len) : FD_PASS;
+}
+
+long udp_getsockopt(struct fd_object *obj, int fd, int level, int name,
+		    void *value, socklen_t *len)
+{
+	int err;
+
+	if (name == SO_MAX_PACING_RATE && user_is_plausible(len, sizeof(*len)) &&
+	    sock_pace_is_vma(level, name, *len))
+		return sock_pace_get(sock_of(obj), fd, value);
+	if (level != SOL_SOCKET || (name != SO_ERROR && name != SO_RCVBUF) ||
+	    !user_is_plausible(len, sizeof(*len)) || (int)*len < (int)sizeof(err) ||
+	    !user_is_plausible(value, sizeof(err)))
+		return FD_PASS;
+	if (name == SO_RCVBUF)
+		return tell_rcvbuf(udp_of(obj), fd, value, len);
+	err = (int)-udp_take_error(udp_of(obj));
+	return err ? tell(err, value, len) : FD_PASS;
 }
 
 long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,

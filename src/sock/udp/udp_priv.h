@@ -106,6 +106,9 @@ struct udp {
 	/* Another process has it, too, or had it. */
 	_Atomic bool was_shared;
 
+	/* The twin's buffer becomes what it was when the twin is found empty. */
+	_Atomic bool is_twin_wide;
+
 	/* The pace that it has (udp_pace.c); 0: none. Written under the stack's lock. */
 	_Atomic uint32_t paced_kbps;
 
@@ -128,7 +131,7 @@ struct udp {
 	_Atomic bool is_lent;
 	uint64_t lend_ns, lent_until_ns;
 	/* Frames were given back to the twin, whose SO_RCVBUF was made so wide for them;
-	 * 0: not so. And what it was. */
+	 * 0: not so. And what it was, which the program sees as long as it is wide. */
 	int twin_rcvbuf_wide, twin_rcvbuf;
 	/* what SIOCGSTAMP says until the twin has a stamp of its own; 0: nothing */
 	uint64_t stamp_ns;
@@ -180,6 +183,8 @@ void udp_forget_ways(struct sock *s, const struct user_name *peer);
 void udp_read_settings(struct sock *s, int fd);
 long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,
 		    const void *value, socklen_t len);
+long udp_getsockopt(struct fd_object *obj, int fd, int level, int name,
+		    void *value, socklen_t *len);
 long udp_fcntl(struct fd_object *obj, int fd, int cmd, void *arg);
 long udp_ioctl(struct fd_object *obj, int fd, unsigned long request, void *arg);
 /* udp_ports.c: whether a socket of another process stands in the way of this name,
@@ -193,6 +198,12 @@ void udp_reclaim(struct udp *u, int fd);
 /* udp_heir.c: until what was queued is with the twin (SOCK_RX_MOVING): what comes behind it
  * must not be read before. Takes `config`. */
 void udp_await_move(struct udp *u);
+/* udp_rx.c: an error that was kept, which is said once; 0: there is none. */
+long udp_take_error(struct udp *u);
+/* udp_heir.c: the twin, which may be wide, has been read empty. Takes `config`. */
+void udp_narrow_twin(struct udp *u, int fd);
+/* udp_heir.c: the SO_RCVBUF that the program has asked for. With `config`. */
+int udp_rcvbuf(const struct udp *u, int fd);
 /* udp_heir.c: detaches it, and returns what is queued to the kernel, from which it can be
  * read then; what that does not take stays queued. `fd` may be -1: not known. With `config`,
  * or when nobody is inside. */
@@ -307,8 +318,6 @@ long udp_read(struct fd_object *obj, int fd, void *buf, size_t len);
 long udp_readv(struct fd_object *obj, int fd, const struct iovec *iov, int cnt);
 long udp_preadv2(struct fd_object *obj, int fd, const struct iovec *iov, int cnt,
 		 off_t offset, int flags);
-long udp_getsockopt(struct fd_object *obj, int fd, int level, int name,
-		    void *value, socklen_t *len);
 long udp_recv(struct fd_object *obj, int fd, void *buf, size_t len, int flags);
 long udp_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
 		  int flags, struct sockaddr *addr, socklen_t *addr_len);

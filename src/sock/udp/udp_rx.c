@@ -19,7 +19,6 @@
 #include "os/signals.h"
 #include "os/thread.h"
 #include "pkt/wire.h"
-#include "sock/sock_pace.h"
 #include "sock/udp/udp_priv.h"
 
 /* Payloads up to this many bytes are copied under the stack's lock. */
@@ -362,8 +361,7 @@ static COLD void keep_error(struct udp *u, long err)
 	stack_unlock(stack);
 }
 
-/* The error that was kept, which is said once; 0: there is none. */
-static COLD long take_error(struct udp *u)
+COLD long udp_take_error(struct udp *u)
 {
 	struct stack *stack;
 	int err;
@@ -376,26 +374,6 @@ static COLD long take_error(struct udp *u)
 		stack_unlock(stack);
 	}
 	return err;
-}
-
-long udp_getsockopt(struct fd_object *obj, int fd, int level, int name,
-		    void *value, socklen_t *len)
-{
-	int err;
-
-	if (name == SO_MAX_PACING_RATE && user_is_plausible(len, sizeof(*len)) &&
-	    sock_pace_is_vma(level, name, *len))
-		return sock_pace_get(sock_of(obj), fd, value);
-	if (level != SOL_SOCKET || name != SO_ERROR ||
-	    !user_is_plausible(len, sizeof(*len)) || *len < sizeof(err) ||
-	    !user_is_plausible(value, sizeof(err)))
-		return FD_PASS;
-	err = (int)-take_error(udp_of(obj));
-	if (!err)
-		return FD_PASS;
-	memcpy(value, &err, sizeof(err));
-	*len = sizeof(err);
-	return 0;
 }
 
 /* Receives from the twin. -EAGAIN: it has nothing. */
@@ -411,7 +389,7 @@ static COLD long read_twin(struct udp *u, int fd, const struct rx_call *call)
 
 	if (!sock_owns_fd(&u->sock, fd))
 		return -EBADF;
-	n = take_error(u);
+	n = udp_take_error(u);
 	if (n)
 		return n;
 	/* before the read: what comes after it sets the flag again */
@@ -428,6 +406,9 @@ static COLD long read_twin(struct udp *u, int fd, const struct rx_call *call)
 		if (!(call->flags & MSG_PEEK))
 			stats_count_os_rx(&u->sock.stats, n);
 	}
+	if (UNLIKELY(n == -EAGAIN && atomic_load(&u->is_twin_wide)) &&
+	    !(call->flags & MSG_PEEK))
+		udp_narrow_twin(u, fd);
 	if (n >= 0 && call->name && !call->msg)
 		*call->name_len = msg.msg_namelen;
 	return n;
@@ -606,7 +587,7 @@ static inline bool is_queue_first(struct udp *u)
  * it. */
 static COLD long take_ahead(struct udp *u, int fd, const struct rx_call *call)
 {
-	long n = take_error(u);
+	long n = udp_take_error(u);
 
 	if (!sock_owns_fd(&u->sock, fd))
 		return -EBADF;
