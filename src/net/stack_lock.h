@@ -108,6 +108,7 @@ static inline bool stack_lock_try_plain(struct stack_lock *lock)
 	TRY_ACQUIRES(true, lock)
 {
 	lock_witness_check(&lock->witness);
+	lock_jitter();
 	if (!(stack_lock_is_plain(lock) ? stack_lock_try_word(lock) :
 					  stack_lock_enter_biased(lock)))
 		return false;

@@ -326,14 +326,29 @@ static inline bool poll_for_data(struct udp *u, struct stack *stack, int flags)
 	return false;
 }
 
-/* -EAGAIN: nothing has come by our ways. */
-static inline long try_queue(struct udp *u, const struct rx_call *call)
+/* Whether what is queued may have come behind what the twin was given since we looked at it
+ * (udp_heir.c). With holds it always seems so, but nothing comes behind. Under the lock. */
+static inline bool is_twin_before(struct udp *u)
+{
+	return UNLIKELY(atomic_load_explicit(&u->sock.is_twin_ready,
+					     memory_order_relaxed)) &&
+	       !atomic_load(&u->sock.rx_holds);
+}
+
+enum { TWIN_IS_BEFORE = -ESTALE };
+
+/* -EAGAIN: nothing has come by our ways. TWIN_IS_BEFORE: look there again. */
+static inline long try_queue(struct udp *u, const struct rx_call *call, bool is_first)
 {
 	struct stack *stack;
 	long n;
 
 	if (UNLIKELY(!sock_try_lock(&u->sock, &stack)))
 		return -EAGAIN;
+	if (!is_first && is_twin_before(u)) {
+		stack_unlock(stack);
+		return TWIN_IS_BEFORE;
+	}
 	if (!list_is_empty(&u->rx_queue)) {
 		(void)stack_poll_beside_locked(stack);
 		return take_first(u, stack, call);
@@ -593,7 +608,15 @@ static COLD long take_ahead(struct udp *u, int fd, const struct rx_call *call)
 		return -EBADF;
 	if (!n)
 		n = -sock_twin_option(fd, SOL_SOCKET, SO_ERROR);
-	return n ? n : try_queue(u, call);
+	return n ? n : try_queue(u, call, true);
+}
+
+/* It is the twin's turn. */
+static COLD long look_at_twin(struct udp *u, int fd, const struct rx_call *call)
+{
+	long n = is_queue_first(u) ? take_ahead(u, fd, call) : -EAGAIN;
+
+	return n == -EAGAIN ? read_twin(u, fd, call) : n;
 }
 
 /* One look at everything. -EAGAIN: nothing. */
@@ -601,17 +624,15 @@ static ALWAYS_INLINE long look_once(struct udp *u, int fd,
 				    const struct rx_call *call)
 {
 	bool is_due = is_twin_due(u);
-	long n = -EAGAIN;
+	long n;
 
-	if (UNLIKELY(is_due)) {
-		if (is_queue_first(u))
-			n = take_ahead(u, fd, call);
+	do {
+		n = UNLIKELY(is_due) ? look_at_twin(u, fd, call) : -EAGAIN;
 		if (n == -EAGAIN)
-			n = read_twin(u, fd, call);
-		if (n != -EAGAIN)
-			return n;
-	}
-	return try_queue(u, call);
+			n = try_queue(u, call, false);
+		is_due = true;
+	} while (UNLIKELY(n == TWIN_IS_BEFORE));
+	return n;
 }
 
 static NOINLINE long look(struct udp *u, int fd, const struct rx_call *call)
@@ -733,7 +754,8 @@ static NOINLINE ssize_t quick_take_queued(int fd, void *buf, size_t len,
 		stack_unlock(stack);
 		return fd_quick_end_again(obj);
 	}
-	if (UNLIKELY(list_is_empty(&u->rx_queue) || !is_short(pkt, buf, len))) {
+	if (UNLIKELY(list_is_empty(&u->rx_queue) || is_twin_before(u) ||
+		     !is_short(pkt, buf, len))) {
 		stack_unlock(stack);
 		return fd_quick_undo_recv(fd, buf, len, flags, obj);
 	}
