@@ -135,9 +135,6 @@ static void receive(void *ctx, uint8_t *frame, size_t len, bool is_whole)
 	struct dev *dev = rx->dev;
 	struct impair_bytes *copy;
 
-	/* it is not on the wire: the program gave it to the kernel */
-	if (filter_is_returned(&dev->filter, frame, len))
-		return;
 	card_capture(rx->card, frame, len);
 	dev->stats.rx_wire++;
 	if (!is_whole) {
@@ -491,7 +488,7 @@ static int open_wire(struct dev *dev)
 			      dev->netdev.mac);
 
 	if (ret == -ENOTSUP)
-		check_say("needs Linux 6.6");
+		check_say("needs Linux 6.6, and its BTF");
 	if (ret == -EPERM)
 		check_say("needs root");
 	if (ret)

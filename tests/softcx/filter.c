@@ -9,11 +9,11 @@
 #include "filter.h"
 
 #include <linux/bpf.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "check.h"
+#include "sight.h"
 #include "sys.h"
 
 enum {
@@ -43,14 +43,6 @@ enum { RULE_COPY = 0, RULE_TRAP = 1 };
 struct shapes {
 	uint64_t n;
 	struct frame_key masks[FILTER_MAX_SHAPES];
-};
-
-/* What went back to the kernel, by the IP header and the ports: the only element of
- * another array map, which both sides have. */
-enum { RETURNS_MAX = 64, RETURN_AT = 14, RETURN_WORDS = 3 };
-struct filter_returns {
-	_Atomic uint64_t n; /* counts on */
-	uint64_t ids[RETURNS_MAX][RETURN_WORDS];
 };
 
 /* So many bytes of metadata are in front of a frame that the program under test has
@@ -241,41 +233,37 @@ static void assemble_ethernet(struct assembler *as)
 	as->insns[without_tag].off = (int16_t)(as->n - without_tag - 1);
 }
 
-/* What was given back is the kernel's, whatever the rules say, and noted, so that the
- * card lets it be: on a wire it would not come by again. The wire's socket has seen it
- * before this; a card that reads it in that microsecond takes it for a new one. */
-static void assemble_returns(struct assembler *as, int returns_fd)
+/* What was given back is the kernel's, whatever the rules say. */
+static void assemble_returns(struct assembler *as)
 {
 	mov(as, BPF_REG_6, BPF_REG_1);
 	load(as, BPF_W, BPF_REG_1, BPF_REG_6, offsetof(struct __sk_buff, data));
 	load(as, BPF_W, BPF_REG_2, BPF_REG_6,
 	     offsetof(struct __sk_buff, data_meta));
 	alu(as, BPF_SUB, BPF_REG_1, BPF_REG_2);
-	jump_imm(as, BPF_JNE, BPF_REG_1, GIVEN_BACK_META, L_NEW);
-	mov_imm(as, BPF_REG_2, RETURN_AT);
-	load_header(as, RETURN_WORDS * 8, L_MISS);
+	jump_imm(as, BPF_JEQ, BPF_REG_1, GIVEN_BACK_META, L_MISS);
+	mov(as, BPF_REG_1, BPF_REG_6);
+}
+
+/* Nor does the card see it: on a wire it would not come by again. A socket's program is not
+ * shown where metadata begins, so it reads its length where the kernel has it. */
+static void assemble_unseen(struct assembler *as, const struct sight *sight)
+{
+	mov(as, BPF_REG_6, BPF_REG_1);
 	mov_imm(as, BPF_REG_1, 0);
-	store(as, BPF_W, INDEX, BPF_REG_1);
-	load_map(as, BPF_REG_1, returns_fd);
-	mov(as, BPF_REG_2, BPF_REG_10);
-	alu_imm(as, BPF_ADD, BPF_REG_2, INDEX);
-	call(as, BPF_FUNC_map_lookup_elem);
-	jump_imm(as, BPF_JEQ, BPF_REG_0, 0, L_MISS);
-	load(as, BPF_DW, BPF_REG_1, BPF_REG_0, 0);
-	mov(as, BPF_REG_2, BPF_REG_1);
-	alu_imm(as, BPF_AND, BPF_REG_2, RETURNS_MAX - 1);
-	alu_imm(as, BPF_MUL, BPF_REG_2, RETURN_WORDS * 8);
-	mov(as, BPF_REG_3, BPF_REG_0);
-	alu(as, BPF_ADD, BPF_REG_3, BPF_REG_2);
-	for (int i = 0; i < RETURN_WORDS; i++) {
-		load(as, BPF_DW, BPF_REG_4, BPF_REG_10, HDR + 8 * i);
-		emit(as, BPF_STX | BPF_MEM | BPF_DW, BPF_REG_3, BPF_REG_4,
-		     (int16_t)(8 + 8 * i), 0);
-	}
-	alu_imm(as, BPF_ADD, BPF_REG_1, 1);
-	emit(as, BPF_STX | BPF_MEM | BPF_DW, BPF_REG_0, BPF_REG_1, 0, 0);
-	jump(as, L_MISS);
-	place(as, L_NEW);
+	store(as, BPF_DW, HDR, BPF_REG_1);
+	mov(as, BPF_REG_1, BPF_REG_6);
+	emit(as, BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_KFUNC_CALL, 0, sight->cast);
+	load(as, BPF_DW, BPF_REG_3, BPF_REG_0, sight->head);
+	load(as, BPF_W, BPF_REG_1, BPF_REG_0, sight->end);
+	alu(as, BPF_ADD, BPF_REG_3, BPF_REG_1);
+	alu_imm(as, BPF_ADD, BPF_REG_3, sight->meta_len);
+	mov(as, BPF_REG_1, BPF_REG_10);
+	alu_imm(as, BPF_ADD, BPF_REG_1, HDR);
+	mov_imm(as, BPF_REG_2, 1);
+	call(as, BPF_FUNC_probe_read_kernel);
+	load(as, BPF_B, BPF_REG_1, BPF_REG_10, HDR);
+	jump_imm(as, BPF_JEQ, BPF_REG_1, GIVEN_BACK_META, L_MISS);
 	mov(as, BPF_REG_1, BPF_REG_6);
 }
 
@@ -392,13 +380,16 @@ static void assemble_probe(struct assembler *as, int rules_fd, int i,
 	jump_imm(as, BPF_JEQ, BPF_REG_1, RULE_TRAP, L_HIT);
 }
 
+/* `sight`: for the wire's socket. */
 static void assemble(struct assembler *as, const struct filter *filter,
-		     bool any_rule_hits, int hit, int miss)
+		     const struct sight *sight, bool any_rule_hits, int hit, int miss)
 {
 	as->n = 0;
 	as->n_fixups = 0;
-	if (!any_rule_hits)
-		assemble_returns(as, filter->returns_fd);
+	if (sight)
+		assemble_unseen(as, sight);
+	else
+		assemble_returns(as);
 	assemble_ethernet(as);
 	assemble_ipv4(as);
 	assemble_ipv6(as);
@@ -528,14 +519,17 @@ static int load_programs(struct filter *filter, int ifindex,
 			 const uint8_t mac[6])
 {
 	static struct assembler as;
-	int fd;
+	struct sight sight;
+	int fd = sight_find(&sight);
 
-	assemble(&as, filter, true, -1, 0);
+	if (fd < 0)
+		return fd;
+	assemble(&as, filter, &sight, true, -1, 0);
 	fd = load_program(&as, "softcx_wire", BPF_PROG_TYPE_SOCKET_FILTER, 0);
 	if (fd < 0)
 		return fd;
 	filter->wire_prog_fd = fd;
-	assemble(&as, filter, false, VERDICT_DROP, VERDICT_NEXT);
+	assemble(&as, filter, NULL, false, VERDICT_DROP, VERDICT_NEXT);
 	fd = load_program(&as, "softcx_drop", BPF_PROG_TYPE_SCHED_CLS,
 			  ATTACH_TCX_INGRESS);
 	/* An older kernel does not know that way of attaching. */
@@ -570,43 +564,6 @@ static int attach(int prog_fd, int ifindex, int type, int *link_fd_out)
 	return 0;
 }
 
-static int open_returns(struct filter *filter)
-{
-	int fd = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct filter_returns),
-			    1, BPF_F_MMAPABLE);
-	void *mem;
-
-	if (fd < 0)
-		return fd;
-	filter->returns_fd = fd;
-	mem = sys_mmap(NULL, sizeof(struct filter_returns),
-		       PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (!mem)
-		return -ENOMEM;
-	filter->returns = mem;
-	return 0;
-}
-
-bool filter_is_returned(struct filter *filter, const void *frame, size_t len)
-{
-	struct filter_returns *returns = filter->returns;
-	/* acquire: the frame's line is there, which the program wrote before */
-	uint64_t n = atomic_load_explicit(&returns->n, memory_order_acquire);
-	/* the program sees the outer tag beside the frame */
-	size_t at = RETURN_AT + (frame_has_tag(frame, len) ? FRAME_VLAN_LEN : 0);
-	uint64_t id[RETURN_WORDS];
-
-	if (!n || len < at + sizeof(id))
-		return false;
-	memcpy(id, (const uint8_t *)frame + at, sizeof(id));
-	for (int i = 0; i < RETURNS_MAX; i++)
-		if (memcmp(returns->ids[i], id, sizeof(id)) == 0) {
-			memset(returns->ids[i], 0, sizeof(id));
-			return true;
-		}
-	return false;
-}
-
 static int open_all(struct filter *filter, int ifindex, const uint8_t mac[6])
 {
 	int ret = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct shapes), 1, 0);
@@ -619,9 +576,6 @@ static int open_all(struct filter *filter, int ifindex, const uint8_t mac[6])
 	if (ret < 0)
 		return ret;
 	filter->rules_fd = ret;
-	ret = open_returns(filter);
-	if (ret)
-		return ret;
 	ret = load_programs(filter, ifindex, mac);
 	if (ret)
 		return ret;
@@ -639,7 +593,6 @@ int filter_open(struct filter *filter, int ifindex, const uint8_t mac[6])
 
 	*filter = (struct filter){
 		.shapes_fd = -1,
-		.returns_fd = -1,
 		.rules_fd = -1,
 		.link_fd = -1,
 		.wire_prog_fd = -1,
@@ -658,12 +611,9 @@ void filter_close(struct filter *filter)
 	int *const fds[] = {
 		&filter->loop_link_fd, &filter->loop_prog_fd,
 		&filter->link_fd, &filter->drop_prog_fd, &filter->wire_prog_fd,
-		&filter->rules_fd, &filter->shapes_fd, &filter->returns_fd,
+		&filter->rules_fd, &filter->shapes_fd,
 	};
 
-	if (filter->returns)
-		sys_munmap(filter->returns, sizeof(*filter->returns));
-	filter->returns = NULL;
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
 		if (*fds[i] >= 0)
 			sys_close(*fds[i]);

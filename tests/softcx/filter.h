@@ -2,7 +2,9 @@
 /*
  * The kernel's half of steering: two small BPF programs over one set of rules.
  * One on the interface's tcx hook makes frames that a rule claims invisible to
- * the kernel's stack; one on the wire's socket keeps all others out of the card.
+ * the kernel's stack; one on the wire's socket keeps all others out of the card. To
+ * both, a frame that a program has given back to the kernel (dev/ring.h) is none that
+ * a rule claims.
  * A third turns frames round that leave for the port's own MAC, the one it has
  * when the card is opened, and copies those that a card sends to a group. They belong to the process and die with it, however it
  * dies.
@@ -26,8 +28,6 @@ struct filter {
 	unsigned int n_shapes;                   /* high-water mark */
 	int shapes_fd;
 	int rules_fd;
-	int returns_fd;
-	struct filter_returns *returns;
 	int link_fd;
 	int wire_prog_fd;
 	int drop_prog_fd;
@@ -35,7 +35,8 @@ struct filter {
 	int loop_link_fd;
 };
 
-/* -ENOTSUP: the kernel has no tcx (Linux 6.6); -EPERM: not root. */
+/* -ENOTSUP: the kernel has no tcx (Linux 6.6), or does not describe its types (BTF);
+ * -EPERM: not root. */
 MUST_CHECK int filter_open(struct filter *filter, int ifindex,
 			   const uint8_t mac[6]);
 void filter_close(struct filter *filter);
@@ -47,10 +48,6 @@ MUST_CHECK int filter_add(struct filter *filter, const struct frame_key *value,
 			  const struct frame_key *mask, bool is_trap);
 void filter_remove(struct filter *filter, const struct frame_key *value,
 		   const struct frame_key *mask);
-
-/* Whether this frame is one that the program under test has given back to the kernel
- * (dev/ring.h), which comes by the wire's socket once more. Says so once. */
-bool filter_is_returned(struct filter *filter, const void *frame, size_t len);
 
 /* What the program on the tcx hook says of a frame, by a dry run in the kernel:
  * 1 dropped, 0 passed, or negative errno. */

@@ -55,6 +55,7 @@ lab_check() {
 	[ "$(id -u)" = 0 ] || skip "needs root"
 	printf '%s\n6.6\n' "$(uname -r | sed 's/[^0-9.].*//')" |
 		sort -V | head -1 | grep -qx 6.6 || skip "needs Linux 6.6"
+	[ -e /sys/kernel/btf/vmlinux ] || skip "needs the kernel's BTF"
 	lab_end_stale
 	ip netns add "$lab-try" 2>/dev/null || skip "needs root"
 	ip netns del "$lab-try"

@@ -43,6 +43,7 @@ softcx: $(softcx_library) $(softcx_programs)
 	%D%/qp.c %D%/qp.h \
 	%D%/rdma_cm.c %D%/rdma_cm.h \
 	%D%/rq.c \
+	%D%/sight.c %D%/sight.h \
 	%D%/softcx.h \
 	%D%/sq.c \
 	%D%/steer.c %D%/steer.h \

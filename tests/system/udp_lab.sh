@@ -54,6 +54,7 @@ lab_is_possible() {
 	fi
 	printf '%s\n6.6\n' "$(uname -r | sed 's/[^0-9.].*//')" | sort -V |
 		head -1 | grep -qx 6.6 || { echo "needs Linux 6.6"; return 1; }
+	[ -e /sys/kernel/btf/vmlinux ] || { echo "needs the kernel's BTF"; return 1; }
 }
 
 # As between cards: nothing longer than the MTU, and a port that is active.

@@ -28,10 +28,6 @@ different=
 for scenario in ${CASES:-$("$scenarios" --list)}; do
 	# the other way round, system/card_stamps
 	[ -n "${LAB_CARD:-}" ] && [ "$scenario" = stamps_of_no_card ] && continue
-	# (dev_caps.takes_given)
-	case ${LAB_CARD:+$scenario} in
-	*_beside_a_stream | child_reads_of_a_stream | forks_beside_a_reader) continue ;;
-	esac
 	# long datagrams come by the kernel and short ones by us, in another order
 	[ "$scenario" = streams_in_pieces ] && continue
 	run_scenario libc - "$scenario"

@@ -543,9 +543,6 @@ static void init_dev(struct rdma_dev *own, const struct backend_request *request
 	dev->caps = (struct dev_caps){
 		.rules_outlast_failure = true,
 		.bears_vlans = true,
-		/* The software card takes one in some thousands for a new one, since its
-		 * wire sees it before its filter does, so it is not shown of cards. */
-		.takes_given = true,
 		.tx_len_max = request->mtu + (uint32_t)sizeof(struct wire_eth),
 	};
 	if (dev->vlan_id)
