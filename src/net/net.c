@@ -265,13 +265,18 @@ void net_ending(struct net *net, bool is_ending)
 	net_control_release(net);
 }
 
-void net_poll_all(struct net *net)
+static void drain_all(const struct net *net)
 {
 	FOR_EACH_STACK(stack, net) {
 		stack_lock(stack);
 		stack_drain_locked(stack);
 		stack_unlock(stack);
 	}
+}
+
+void net_poll_all(struct net *net)
+{
+	drain_all(net);
 }
 
 void net_zero_stats(struct net *net, const struct stats_order *order)
@@ -801,6 +806,8 @@ static void check_netifs(struct net *net) REQUIRES(net->control)
 		if (!is_over)
 			continue;
 		release_flows_of(net, netif);
+		/* what they have brought so far still goes to the sockets */
+		drain_all(net);
 		/* Destinations remember the ring of the interface. After this line
 		 * no thread finds such a destination valid any more. They look under
 		 * the stack's lock, and the closing takes that lock afterwards. */

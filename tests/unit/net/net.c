@@ -145,6 +145,31 @@ TEST(destinations_end_before_their_ring)
 	nic_end();
 }
 
+static unsigned polls_before;
+
+static void is_not_polled_yet(void)
+{
+	CHECK_EQ(nic.polls, polls_before);
+}
+
+/* When no flow brings anything more, what has come still goes to the sockets. */
+TEST(a_ring_is_emptied_before_it_goes)
+{
+	struct receiver r;
+
+	nic_begin("all");
+	CHECK_EQ(attach(&r), REASON_NONE);
+	polls_before = nic.polls;
+	nic.at_rule = is_not_polled_yet;
+	nic.health = -ENODEV;
+	net_check(net);
+	CHECK_EQ(nic.removed, 1);
+	CHECK_EQ(nic.rings, 0);
+	CHECK(nic.polls > polls_before);
+	detach(&r);
+	nic_end();
+}
+
 static unsigned connection_cnt;
 
 static unsigned leave(struct stack_engine *engine UNUSED, int ifindex)
