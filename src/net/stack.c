@@ -472,7 +472,7 @@ void stack_drain_locked(struct stack *stack)
 	INVARIANT(stack_lock_is_mine(&stack->lock), "drained without the lock");
 	for (unsigned i = 0; i < stack->ring_cnt; i++)
 		if (stack->rings[i])
-			left += stack->rings[i]->dev->region->frame_cnt;
+			left += region_set_frame_cnt(&stack->rings[i]->dev->regions);
 	while (left) {
 		unsigned cnt = stack_poll_locked(stack);
 

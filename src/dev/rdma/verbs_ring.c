@@ -410,6 +410,8 @@ static void reap_sent(struct verbs_ring *own)
 		return;
 	}
 	n = ibv_poll_cq(own->base.queues.tx_cq, POLL_BATCH, wcs);
+	if (UNLIKELY(n < 0))
+		rdma_has_failed(own->base.dev);
 	for (int i = 0; i < n; i++) {
 		complete_up_to(own, (uint32_t)wcs[i].wr_id);
 		if (wcs[i].status != IBV_WC_SUCCESS)

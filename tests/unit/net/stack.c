@@ -430,6 +430,19 @@ TEST(a_drain_ends)
 	lone_end();
 }
 
+/* A card with further regions can have had frames of all of them. */
+TEST(a_drain_takes_what_further_regions_hold)
+{
+	lone_begin();
+	CHECK_EQ(stack_add_region(lone.stack, &lone.nic.ring, 4 * LONE_FRAMES), 0);
+	lone.nic.arriving_cnt = 3 * LONE_FRAMES;
+	stack_lock(lone.stack);
+	stack_drain_locked(lone.stack);
+	stack_unlock(lone.stack);
+	CHECK_EQ(lone.nic.arriving_cnt, 0);
+	lone_end();
+}
+
 /* -- announcements --------------------------------------------------------------- */
 
 static struct endpoint *foreseen;

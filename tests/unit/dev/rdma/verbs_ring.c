@@ -34,6 +34,8 @@ static struct card {
 	void (*meanwhile)(void);
 	/* between start_poll and end_poll; completions are errors */
 	bool is_polling, fails;
+	/* completions cannot be read at all */
+	bool breaks;
 	/* between wr_start and wr_complete; and the bytes that the send has got */
 	bool is_sending, has_send;
 	size_t send_len;
@@ -61,6 +63,8 @@ static int card_poll_cq(struct ibv_cq *cq, int cnt, struct ibv_wc *wcs)
 {
 	int n = 0;
 
+	if (card.breaks)
+		return -EIO;
 	for (; n < cnt; n++) {
 		bool has_come = cq == &rx_cq ? card.polled_cnt < card.come_cnt :
 					       card.reaped_cnt < card.done_cnt;
@@ -176,7 +180,7 @@ static int card_next_poll(struct ibv_cq_ex *cq)
 	struct ibv_wc wc;
 
 	CHECK(cq == &stamped_cq || cq == &sent_cq);
-	if (!card_poll_cq(cq == &sent_cq ? &tx_cq : &rx_cq, 1, &wc))
+	if (card_poll_cq(cq == &sent_cq ? &tx_cq : &rx_cq, 1, &wc) != 1)
 		return ENOENT;
 	cq->wr_id = wc.wr_id;
 	cq->status = card.fails ? IBV_WC_WR_FLUSH_ERR : wc.status;
@@ -753,6 +757,18 @@ TEST(followed_frames_of_a_card_that_fails)
 	CHECK(told);
 	CHECK_EQ(pkt_card_ns(told), 0);
 	pkt_put(told);
+	tear_down();
+}
+
+/* Nothing comes back any more, and the device is given up for it. */
+TEST(completions_that_cannot_be_read)
+{
+	set_up();
+	CHECK_EQ(send_one(), 0);
+	card.breaks = true;
+	ring->ops->reap(ring);
+	CHECK(atomic_load(&dev.failure) != 0);
+	card.breaks = false;
 	tear_down();
 }
 
