@@ -17,6 +17,7 @@
 #include "fd/fd_table.h"
 #include "os/inside.h"
 #include "os/netns.h"
+#include "os/pidns.h"
 #include "os/real.h"
 #include "os/rights.h"
 
@@ -281,7 +282,7 @@ int right_keeper_start(bool (*find_program)(const char *name, char *path, size_t
 	mutex_acquire(&keeper.lock);
 	forget_useless_locked();
 	if (!right_keeper_is_there()) {
-		if (adopts_orphans())
+		if (adopts_orphans() || pidns_of_children_is_another())
 			err = -ECHILD;
 		else if (!find_program("vma_way_back", path, sizeof(path)))
 			err = -ENOENT;

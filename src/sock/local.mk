@@ -12,7 +12,7 @@ sock_sources = %D%/kin.h %D%/kin.c %D%/port_row.h %D%/port_row.c %D%/sock.h %D%/
 	%D%/tcp/tcp_gift.h %D%/tcp/tcp_gift.c %D%/tcp/tsock.h %D%/tcp/tsock_priv.h %D%/tcp/tsock.c %D%/tcp/tsock_connect.c \
 	%D%/tcp/tsock_accept.c %D%/tcp/tsock_end.c %D%/tcp/tsock_flush.c %D%/tcp/tsock_hand_over.c %D%/tcp/tsock_info.h %D%/tcp/tsock_info.c %D%/tcp/tsock_leave.c %D%/tcp/tsock_listen.c %D%/tcp/tsock_options.c \
 	%D%/tcp/tsock_msgs.c %D%/tcp/tsock_quick.c %D%/tcp/tsock_recv.c %D%/tcp/tsock_send.c %D%/tcp/tsock_tx.h \
-	%D%/tcp/tsock_stamps.c %D%/tcp/tsock_guard.c %D%/tcp/tsock_share.c %D%/tcp/tsock_stats.c %D%/tcp/tsock_tidy.c %D%/tcp/tsock_tw.c %D%/tcp/tsock_wait.c
+	%D%/tcp/tsock_stamps.c %D%/tcp/tsock_guard.c %D%/tcp/tsock_share.h %D%/tcp/tsock_share.c %D%/tcp/tsock_stats.c %D%/tcp/tsock_tidy.c %D%/tcp/tsock_tw.c %D%/tcp/tsock_wait.c
 
 noinst_LIBRARIES += %D%/libsock.a %D%/libsock-debug.a
 %C%_libsock_a_SOURCES = $(sock_sources)

@@ -733,6 +733,16 @@ def worker():
     say("helpers", len(helpers()))
 
 
+def children_elsewhere():
+    """Its children are to be another PID namespace's, of which a helper would be the first."""
+    s = connected()
+    if ctypes.CDLL("libc.so.6", use_errno=True).unshare(0x20000000) != 0:  # CLONE_NEWPID
+        raise OSError(ctypes.get_errno(), "unshare")
+    os.setuid(NOBODY)
+    say("helpers", len(helpers()))
+    say("ended", forked(lambda: say("child", os.getpid())), "echo", echoed(s, 10))
+
+
 def other_namespace():
     """The helper is of the first one; the second one is entered unseen."""
     libc = ctypes.CDLL("libc.so.6", use_errno=True)
@@ -954,7 +964,7 @@ def any_request():
 
 cases = {f.__name__: f for f in (
     rights_first, root_first, serves_strangers, sends_on, sends_back, calls, queue_of_one, calls_once, mate, dropped_and_killed, forked_later, worker,
-    other_namespace,
+    children_elsewhere, other_namespace,
     generations, becomes_another, ends_with_much, survivors, parent_is_killed,
     child_without_helper, crowd, drops_later, closes_unseen, strict, entry, any_request,
     goes_on, comes_back, comes_back_with_rights, reaper, goes_unnoticed,

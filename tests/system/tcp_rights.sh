@@ -423,6 +423,13 @@ children_that_drop_later() {
 	says "beside 0 1" "elsewhere 1 1" "ended 0 0 echo 10"
 }
 
+# A program that makes a container: its first child is that of the namespace, not the helper.
+children_of_another_namespace() {
+	run a.log children_elsewhere
+	says "helpers 0" "child 1" "ended 0 echo 10" &&
+		grep -q "TCP sockets are the kernel's once the program" "$work/a.log"
+}
+
 # Descriptors of the library that the program closes past it are not written to.
 closed_past_the_library() {
 	run a.log closes_unseen
@@ -518,7 +525,8 @@ for case in ${CASES:-connections_stay_ours without_a_helper_they_go_back \
 	without_a_helper_nothing_is_opened started_without_rights \
 	helper_of_interfaces_is_killed child_of_one_without_rights childs_connection_goes_back \
 	childs_connection_is_handed_on child_ends_with_much parent_ends_first parent_is_killed \
-	child_whose_helper_is_killed many_children_ask_at_once children_that_drop_later closed_past_the_library \
+	child_whose_helper_is_killed many_children_ask_at_once children_that_drop_later \
+	children_of_another_namespace closed_past_the_library \
 	workers_have_their_own \
 	filters_that_cannot_be_seen no_helper_by_rules another_namespace helper_is_strict \
 	helper_serves_many helper_takes_any_request helper_alone_says_what_it_is}; do
