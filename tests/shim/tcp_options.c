@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -664,6 +665,60 @@ static void who_is_at_the_other_end(void)
 	close_pair(pair);
 }
 
+/* What the kernel maps is in the pages, and of the rest it says how much there is to read. */
+static size_t receive_pages(int fd, char *buf, size_t len)
+{
+	enum { PAGES_LEN = 1 << 16 };
+	char *pages = mmap(NULL, PAGES_LEN, PROT_READ, MAP_SHARED, fd, 0);
+	size_t got_cnt = 0;
+
+	if (pages == MAP_FAILED)
+		return 0;
+	while (got_cnt < len) {
+		struct tcp_zerocopy_receive asked = {
+			.address = (uintptr_t)pages,
+			.length = PAGES_LEN,
+		};
+		struct pollfd pfd = { .fd = fd, .events = POLLIN };
+		socklen_t size = sizeof(asked);
+
+		if (poll(&pfd, 1, 10000) != 1 ||
+		    getsockopt(fd, IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE, &asked, &size) != 0)
+			break;
+		memcpy(buf + got_cnt, pages, asked.length);
+		got_cnt += asked.length;
+		if (asked.recv_skip_hint &&
+		    receive_all(fd, buf + got_cnt, asked.recv_skip_hint) !=
+			    asked.recv_skip_hint)
+			break;
+		got_cnt += asked.recv_skip_hint;
+		/* in the middle of the stream, it says nothing */
+		if (!asked.length && !asked.recv_skip_hint)
+			break;
+	}
+	munmap(pages, PAGES_LEN);
+	return got_cnt;
+}
+
+static void received_by_pages(void)
+{
+	enum { LEN = 200000 };
+	static char text[LEN], got[LEN];
+	socklen_t len = sizeof(int);
+	int pair[2], value = 0;
+
+	make_pair(pair);
+	fill(text, LEN, 5);
+	SAY("too short: %s\n",
+	    err(getsockopt(pair[1], IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE, &value, &len)));
+	send_all(pair[0], text, 100);
+	SAY("before: %zu\n", receive_all(pair[1], got, 100));
+	send_all(pair[0], text, LEN);
+	SAY("got %zu\n", receive_pages(pair[1], got, LEN));
+	SAY("right: %d\n", memcmp(text, got, LEN) == 0);
+	close_pair(pair);
+}
+
 /* Whether what is held back was still so when other options had been set: 1, 0, or -1, if that
  * took so long that Linux would have sent it by then. */
 static int stays_corked(void)
@@ -716,5 +771,6 @@ const struct scenario option_scenarios[] = {
 	SCENARIO(time_limits, OURS),
 	SCENARIO(held_back_beside_options, OURS),
 	SCENARIO(who_is_at_the_other_end, MIXED),
+	SCENARIO(received_by_pages, MIXED),
 	SCENARIO_END,
 };

@@ -14,6 +14,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -764,7 +765,21 @@ long tsock_heir_option(struct fd_object *obj, int level, int name, void *value,
 		       FD_PASS;
 }
 
-static long get_ours(struct tsock *t, int level, int name, void *value,
+/* TCP_ZEROCOPY_RECEIVE, which takes from the stream: the pages of a connection are mapped by
+ * the kernel alone. One that is too short takes nothing, and the kernel refuses it. */
+static COLD long receive_pages(struct tsock *t, int fd, const socklen_t *len)
+{
+	bool takes = user_is_plausible(len, sizeof(*len)) &&
+		     (int)*len >= (int)offsetof(struct tcp_zerocopy_receive, recv_skip_hint);
+	int err = takes ? tsock_leave_for(t, fd, REASON_OPTION, STATS_BY_OPTION,
+					  "pages to be received",
+					  TCP_ZEROCOPY_RECEIVE) :
+			  0;
+
+	return err ? err : FD_PASS;
+}
+
+static long get_ours(struct tsock *t, int fd, int level, int name, void *value,
 		     socklen_t *len)
 {
 	struct tsock_info info;
@@ -783,6 +798,8 @@ static long get_ours(struct tsock *t, int level, int name, void *value,
 		return get_peer(t, value, len);
 	if (level != IPPROTO_TCP)
 		return FD_PASS;
+	if (name == TCP_ZEROCOPY_RECEIVE)
+		return receive_pages(t, fd, len);
 	if (name == TCP_INFO) {
 		if (!tsock_lock_ours(t))
 			return FD_PASS;
@@ -843,7 +860,8 @@ long tsock_getsockopt(struct fd_object *obj, int fd, int level, int name,
 		return get_saved_syn(t, value, len);
 	if (tsock_phase(t) == TSOCK_LISTENER)
 		return get_listener(t, fd, level, name, value, len);
-	return tsock_is_ours(t) ? get_ours(t, level, name, value, len) : FD_PASS;
+	return tsock_is_ours(t) ? get_ours(t, fd, level, name, value, len) :
+				  FD_PASS;
 }
 
 /* -- ioctl and fcntl ---------------------------------------------------------------------- */
