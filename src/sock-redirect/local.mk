@@ -1,6 +1,6 @@
 sock_redirect_sources = %D%/aio_calls.h %D%/aio_calls.c %D%/call.h %D%/call.c %D%/fd_calls.c %D%/load.c \
 	%D%/mux_calls.c %D%/process_calls.c %D%/signal_calls.c %D%/stdio_calls.c \
-	%D%/syscall_call.c %D%/syscall_mux.h %D%/syscall_mux.c %D%/table_calls.c
+	%D%/bpf_call.h %D%/bpf_call.c %D%/syscall_call.c %D%/syscall_mux.h %D%/syscall_mux.c %D%/table_calls.c
 
 # A third variant counts the entries of each wrapper, for the shim tests.
 noinst_LIBRARIES += %D%/libsock-redirect.a %D%/libsock-redirect-debug.a \

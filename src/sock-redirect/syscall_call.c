@@ -12,6 +12,7 @@
 
 #include "core/runtime.h"
 #include "sock-redirect/aio_calls.h"
+#include "sock-redirect/bpf_call.h"
 #include "sock-redirect/call.h"
 #include "sock-redirect/syscall_mux.h"
 #include "sock/user_msg.h"
@@ -102,7 +103,7 @@ static long call_on_rights(long number, long a, long b, long c, long d, long e,
 	return result;
 }
 
-/* Calls about processes, and calls of io_uring and AIO, which read fds by
+/* Calls about processes, and calls of io_uring, AIO and BPF, which read fds by
  * themselves. */
 static long call_on_process(long number, long a, long b, long c, long d, long e,
 			    long f)
@@ -126,6 +127,9 @@ static long call_on_process(long number, long a, long b, long c, long d, long e,
 		return aio_destroy((aio_context_t)a);
 	case SYS_io_submit:
 		aio_submitting(b, PTR(c));
+		break;
+	case SYS_bpf:
+		bpf_calling(a, PTR(b), (size_t)(unsigned)c);
 		break;
 	case SYS_prctl:
 		return shim_prctl((int)a, (unsigned long)b, (unsigned long)c,

@@ -2,6 +2,7 @@
 /* Scenarios of tcp.sh: socket options, what they begin with, take and refuse. */
 #include "config.h"
 
+#include <linux/bpf.h>
 #include <linux/tcp.h>
 #include <netinet/ip.h>
 #include <poll.h>
@@ -11,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -719,6 +721,64 @@ static void received_by_pages(void)
 	close_pair(pair);
 }
 
+static long bpf(int command, union bpf_attr *attr)
+{
+	return syscall(SYS_bpf, command, attr, sizeof(*attr));
+}
+
+/* A program of the kernel's that drops what comes for the sockets of the map. */
+static int make_drop(int map)
+{
+	static const struct bpf_insn drop[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = SK_DROP },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr = { .prog_type = BPF_PROG_TYPE_SK_SKB };
+	int program;
+
+	attr.insns = (uintptr_t)drop;
+	attr.insn_cnt = ARRAY_LEN(drop);
+	attr.license = (uintptr_t)"GPL";
+	program = (int)bpf(BPF_PROG_LOAD, &attr);
+	if (program < 0)
+		return -1;
+	attr = (union bpf_attr){ .target_fd = (unsigned)map };
+	attr.attach_bpf_fd = (unsigned)program;
+	attr.attach_type = BPF_SK_SKB_STREAM_VERDICT;
+	return bpf(BPF_PROG_ATTACH, &attr) ? -1 : program;
+}
+
+/* Who may not use BPF sees that twice. */
+static void dropped_in_a_map(void)
+{
+	union bpf_attr attr = { .map_type = BPF_MAP_TYPE_SOCKMAP };
+	struct timeval limit = { 0, 300000 };
+	int pair[2], map, program;
+	uint32_t key = 0;
+	char byte;
+
+	attr.key_size = attr.value_size = sizeof(uint32_t);
+	attr.max_entries = 2;
+	map = (int)bpf(BPF_MAP_CREATE, &attr);
+	program = make_drop(map);
+	SAY("can: %d\n", program >= 0);
+	make_pair(pair);
+	send_all(pair[0], "before", 6);
+	receive(pair[1], 0);
+	attr = (union bpf_attr){ .map_fd = (unsigned)map };
+	attr.key = (uintptr_t)&key;
+	attr.value = (uintptr_t)&pair[1];
+	SAY("put: %d\n", bpf(BPF_MAP_UPDATE_ELEM, &attr) == 0);
+	if (program >= 0) {
+		send_all(pair[0], "dropped", 7);
+		setsockopt(pair[1], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+		SAY("behind: %s\n", err((int)recv(pair[1], &byte, 1, 0)));
+	}
+	close(program);
+	close(map);
+	close_pair(pair);
+}
+
 /* Whether what is held back was still so when other options had been set: 1, 0, or -1, if that
  * took so long that Linux would have sent it by then. */
 static int stays_corked(void)
@@ -772,5 +832,6 @@ const struct scenario option_scenarios[] = {
 	SCENARIO(held_back_beside_options, OURS),
 	SCENARIO(who_is_at_the_other_end, MIXED),
 	SCENARIO(received_by_pages, MIXED),
+	SCENARIO(dropped_in_a_map, MIXED),
 	SCENARIO_END,
 };
