@@ -283,14 +283,26 @@ static int count_open(void)
 	return cnt;
 }
 
-/* The child has nothing that was made for the waiting. */
-static void *fork_and_tell(void *arg)
+/* How many numbers a child of fork() has. */
+static int count_of_child(void)
 {
+	int status = 0;
 	pid_t pid = fork();
 
 	if (pid == 0)
 		_exit(count_open());
-	await_child(pid);
+	waitpid(pid, &status, 0);
+	return WEXITSTATUS(status);
+}
+
+static int usual_cnt;
+
+/* The child has nothing that was made for the waiting. */
+static void *fork_and_tell(void *arg)
+{
+	int cnt = count_of_child();
+
+	SAY("a child has %d more\n", cnt - usual_cnt);
 	if (write(told[1], "x", 1) != 1)
 		SAY("write: %m\n");
 	return arg;
@@ -339,6 +351,7 @@ static void forks_beside_an_awaited_child(void)
 	make_pair(pair);
 	if (pipe(told) != 0)
 		SAY("pipe: %m\n");
+	usual_cnt = count_of_child();
 	for (size_t i = 0; i < ARRAY_LEN(waits); i++) {
 		char byte;
 
