@@ -711,20 +711,28 @@ void runtime_ring_made(void)
 	errno = saved_errno;
 }
 
+/* Under a filter of system calls nobody asks whose process this is. */
+static void note_end(bool is_ended)
+{
+	if (!atomic_load(&runtime.is_filtered))
+		stats_set_ended(is_ended);
+}
+
 /* Everything that the new image inherits goes to the kernel first, together with
  * what is queued. */
 void runtime_executing(void)
 {
 	int saved_errno = errno;
 
-	log_dbg("this process image ends without destructors");
+	if (!atomic_load(&runtime.is_filtered))
+		log_dbg("this process image ends without destructors");
 	if (!os_is_inside()) {
 		os_enter();
 		fd_visit(NULL, hand_on_if_inherited);
 		network_before_exec();
 		os_leave();
 	}
-	stats_set_ended(true);
+	note_end(true);
 	errno = saved_errno;
 }
 
@@ -748,7 +756,7 @@ int runtime_goes_on(int result)
 {
 	int saved_errno = errno;
 
-	stats_set_ended(false);
+	note_end(false);
 	if (!os_is_inside()) {
 		os_enter();
 		network_goes_on();

@@ -217,11 +217,13 @@ static void filter_without_signals_to_threads(void)
 
 static void filter_without_process_numbers(void)
 {
+	char *args[] = { "none", NULL };
 	int pair[2], status = 0;
 	pid_t pid;
 
 	make_waiting_pair(pair);
 	filter_out(SYS_getpid, SECCOMP_RET_KILL_PROCESS);
+	SAY("exec %s\n", err(execv("/none", args)));
 	pid = fork();
 	if (pid == 0)
 		_exit(3);
