@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -431,6 +432,42 @@ static void long_ones_behind_what_waits(void)
 	close(client);
 }
 
+/* How wide the kernel's buffer is, which the library may have made wider than the program sees. */
+static int kernels_rcvbuf_of(int fd)
+{
+	uint32_t info[SK_MEMINFO_VARS] = { 0 };
+	socklen_t len = sizeof(info);
+
+	getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len);
+	return (int)info[SK_MEMINFO_RCVBUF];
+}
+
+/* Whatever the program asks for meanwhile, it has from then on. */
+static void buffer_is_set_while_something_waits(void)
+{
+	struct sockaddr_in name;
+	int client = bound(&name), fd = bound(&name), half, cnt = 0;
+	pid_t pid;
+
+	for (int n = 0; n < 100; n++)
+		sendto(client, "datagram", 8, 0, (struct sockaddr *)&name, sizeof(name));
+	settle();
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	half = kernels_rcvbuf_of(fd) / 2;
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &half, sizeof(half));
+	SAY("set: %d\n", rcvbuf_of(fd) == 2 * half);
+	while (recv(fd, (char[8]){ 0 }, 8, MSG_DONTWAIT) == 8)
+		cnt++;
+	SAY("%d read: %d %d\n", cnt, rcvbuf_of(fd) == 2 * half,
+	    kernels_rcvbuf_of(fd) == 2 * half);
+	kernels_cnt += (unsigned)cnt;
+	close(fd);
+	close(client);
+}
+
 /* -- forks beside a stream --------------------------------------------------------- */
 
 /* Numbered datagrams that go on while the receiver's process makes children. */
@@ -741,6 +778,7 @@ const struct scenario process_scenarios[] = {
 	SCENARIO(jumps_out_of_a_wait_and_ends, 0),
 	SCENARIO(forks_without_rights, 0),
 	SCENARIO(long_ones_behind_what_waits, 0),
+	SCENARIO(buffer_is_set_while_something_waits, 0),
 	SCENARIO(forks_beside_a_stream, 0),
 	SCENARIO(spawns_beside_a_stream, 0),
 	SCENARIO(child_reads_of_a_stream, 0),

@@ -156,6 +156,22 @@ long udp_getsockopt(struct fd_object *obj, int fd, int level, int name,
 	return err ? tell(err, value, len) : FD_PASS;
 }
 
+/* It is the program's from now on, even if it is as wide as we had made it. */
+static long set_rcvbuf(struct udp *u, int fd, int name, const void *value, socklen_t len)
+{
+	int result;
+
+	mutex_acquire(&u->sock.config);
+	result = real.setsockopt(fd, SOL_SOCKET, name, value, len) ? -errno : 0;
+	if (result == 0) {
+		u->twin_rcvbuf_wide = 0;
+		if (!u->sock.has_left && sock_stack(&u->sock))
+			udp_read_settings(&u->sock, fd);
+	}
+	mutex_release(&u->sock.config);
+	return result;
+}
+
 long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,
 		    const void *value, socklen_t len)
 {
@@ -164,6 +180,8 @@ long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,
 
 	if (level == SOL_SOCKET && name == SO_MAX_PACING_RATE)
 		return udp_pace_setsockopt(u, fd, value, len);
+	if (level == SOL_SOCKET && (name == SO_RCVBUF || name == SO_RCVBUFFORCE))
+		return set_rcvbuf(u, fd, name, value, len);
 	result = sock_setsockopt(obj, fd, level, name, value, len);
 	if (result == 0 && level == SOL_SOCKET &&
 	    (name == SO_TIMESTAMPING || name == SO_TIMESTAMPING_NEW ||
