@@ -29,6 +29,7 @@
 #include "net/wait.h"
 #include "nl/firewall.h"
 #include "os/file.h"
+#include "os/own_thread.h"
 #include "os/real.h"
 #include "os/signals.h"
 #include "sock/sock_kinds.h"
@@ -293,6 +294,26 @@ static bool leave_to_firewall(struct fd_object *obj, int fd)
 	return false;
 }
 
+struct filters {
+	int cnt;
+	char text[FIREWALL_TEXT_SIZE];
+};
+
+static void read_later(void *arg)
+{
+	struct filters *filters = arg;
+
+	filters->cnt = firewall_read(network.netlink, true, filters->text,
+				     sizeof(filters->text));
+}
+
+/* It opens files, and the program may count on their numbers. */
+static void read_later_apart(struct filters *filters)
+{
+	if (own_thread_run_apart(read_later, filters) != 0)
+		read_later(filters);
+}
+
 /* There is no message for most of what it looks for. */
 #define FIREWALL_NS (5 * NS_PER_SEC)
 
@@ -301,18 +322,20 @@ static bool leave_to_firewall(struct fd_object *obj, int fd)
 static void heed_firewall(uint64_t now_ns)
 {
 	enum { TIMES = 2 };
-	char text[FIREWALL_TEXT_SIZE];
+	struct filters filters = { .cnt = 0 };
 
 	if (!network.options->respect_firewall || network.firewall_cnt == TIMES ||
 	    now_ns < network.firewall_due_ns)
 		return;
 	network.firewall_due_ns = now_ns + FIREWALL_NS;
-	if (!network.firewall_cnt &&
-	    firewall_read(network.netlink, true, text, sizeof(text)) <= 0)
-		return;
+	if (!network.firewall_cnt) {
+		read_later_apart(&filters);
+		if (filters.cnt <= 0)
+			return;
+	}
 	if (!network.firewall_cnt++) {
 		log_info("Packets of accelerated sockets are not seen by: %s; sockets go back to the kernel (VMA_RESPECT_FIREWALL)",
-			 text);
+			 filters.text);
 		mutex_acquire(&network.lock);
 		network.failure = REASON_FIREWALL;
 		mutex_release(&network.lock);

@@ -27,6 +27,7 @@ static const struct {
 	{ SYS_bpf, -1, 0, 0 },
 	{ SYS_capget, 0, 0, 0 },
 	{ SYS_clone3, 0, 0, 0 },
+	{ SYS_close_range, -1, 0, 0 },
 	{ SYS_epoll_create1, -1, 0, 0 },
 	{ SYS_epoll_ctl, -1, 0, -1 },
 	{ SYS_epoll_pwait, -1, 0, 0 },

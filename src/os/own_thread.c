@@ -5,16 +5,20 @@
 #include "os/own_thread.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <linux/close_range.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/syscall_raw.h"
 #include "os/file.h"
 #include "os/thread.h"
 
@@ -128,6 +132,44 @@ void own_thread_join(void)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	pthread_join(own.thread, NULL);
 	pthread_setcancelstate(state, NULL);
+}
+
+struct apart {
+	void (*fn)(void *arg);
+	void *arg;
+	int err;
+};
+
+static void *run_apart(void *arg)
+{
+	struct apart *apart = arg;
+
+	os_thread.is_internal = true;
+	os_enter();
+	/* Before Linux 5.9 there is no such call, and to hold all that the program has, when it
+	 * closes it, would be worse than a number. */
+	apart->err = (int)syscall_raw(SYS_close_range, STDERR_FILENO + 1, ~0u,
+				      CLOSE_RANGE_UNSHARE, 0, 0, 0);
+	if (!apart->err)
+		apart->fn(apart->arg);
+	os_leave();
+	if (own.libc_cnt)
+		atomic_fetch_add(own.libc_cnt, 1);
+	return NULL;
+}
+
+int own_thread_run_apart(void (*fn)(void *arg), void *arg)
+{
+	struct apart apart = { .fn = fn, .arg = arg };
+	pthread_t thread;
+	int err = pthread_create(&thread, NULL, run_apart, &apart);
+
+	if (err)
+		return -err;
+	if (own.libc_cnt)
+		atomic_fetch_sub(own.libc_cnt, 1);
+	pthread_join(thread, NULL);
+	return apart.err;
 }
 
 /* Its number may be a new thread's of the program already. */

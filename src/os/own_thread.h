@@ -37,7 +37,12 @@ int own_thread_start(const struct own_thread_params *params) MUST_CHECK;
  * point. */
 void own_thread_join(void);
 
-/* After that: returns when the kernel does not count it among the process's threads any
+/* Runs `fn` in a further thread, and returns when that has ended. What it opens has numbers
+ * of its own, which the program and its children never meet; of what is open it has the
+ * standard streams alone. For a thread of the library. Negative errno: it has not run. */
+int own_thread_run_apart(void (*fn)(void *arg), void *arg) MUST_CHECK;
+
+/* After a join: returns when the kernel does not count it among the process's threads any
  * more, which is a little later. */
 void own_thread_await_end(void);
 

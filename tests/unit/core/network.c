@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <linux/netfilter.h>
 #include <pthread.h>
@@ -102,8 +103,11 @@ static int read_chains(firewall_take_fn *take, void *ctx)
 		.chain = "in",
 	};
 
-	if (module.has_chain)
-		take(ctx, &chain);
+	if (!module.has_chain)
+		return 0;
+	take(ctx, &chain);
+	/* stays open, where it is seen */
+	(void)!real.open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return 0;
 }
 
@@ -316,10 +320,19 @@ TEST(without_the_kernels_tables)
 	CHECK(strstr(said, "cannot follow the kernel's network (Operation not permitted)"));
 }
 
-/* Those that are there go back, and there are no others from then on. */
+static int lowest_free(void)
+{
+	int fd = real.open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	real.close(fd);
+	return fd;
+}
+
+/* Those that are there go back, and there are no others from then on. To look takes no number
+ * that the program may count on. */
 TEST(a_filter_that_comes_later)
 {
-	int fd, reason = REASON_NONE;
+	int fd, lowest, reason = REASON_NONE;
 	enum reason why = REASON_NONE;
 	struct fd_object *obj;
 	char text[64];
@@ -341,9 +354,11 @@ TEST(a_filter_that_comes_later)
 	os_leave();
 	CHECK(get(&why));
 	module.has_chain = true;
+	lowest = lowest_free();
 	os_enter();
 	heed_firewall(UINT64_MAX);
 	os_leave();
+	CHECK_EQ(lowest_free(), lowest);
 	CHECK(!get(&why));
 	CHECK_EQ(why, REASON_FIREWALL);
 	CHECK_EQ(reason_of_socket(), REASON_FIREWALL);

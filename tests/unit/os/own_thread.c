@@ -91,6 +91,36 @@ TEST(process_ends_with_the_programs_last_thread)
 	CHECK_EQ(status_of_child(end_all_threads), 7 << 8);
 }
 
+static void stay_within(void *arg UNUSED)
+{
+	stay();
+}
+
+static void stay_apart(void)
+{
+	(void)!own_thread_run_apart(stay_within, NULL);
+}
+
+static void end_beside_what_is_apart(void)
+{
+	start(stay_apart, NULL);
+	while (!atomic_load(&is_ready))
+		usleep(1000);
+	if (!is_inside || !is_signal_blocked)
+		_exit(1);
+	atexit(exit_with_seven);
+	pthread_exit(NULL);
+}
+
+/* Nor does the thread count by which ours opens files. */
+TEST(process_ends_beside_a_thread_that_is_apart)
+{
+	/* which has a thread of its own */
+	if (HAS_THREAD_SANITIZER)
+		test_skip("not under a sanitizer");
+	CHECK_EQ(status_of_child(end_beside_what_is_apart), 7 << 8);
+}
+
 /* As if libc's number were not to be found. */
 static void count_it_again(void)
 {
