@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "config.h"
+
 #include "stats/stats_publish.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,6 +168,32 @@ TEST(region_says_whose_it_is)
 	stats_set_ended(true);
 	r = read_region();
 	CHECK(r->has_ended);
+	free(r);
+	end();
+}
+
+static int end_as_another(void *arg)
+{
+	stats_set_ended(true);
+	(void)arg;
+	return 0;
+}
+
+/* A child by clone() that shares our memory runs another program. */
+TEST(counters_end_with_their_own_process)
+{
+	static _Alignas(16) char stack[65536];
+	struct stats_region *r;
+	pid_t pid;
+
+	/* neither knows such a child */
+	if (HAS_THREAD_SANITIZER || getenv("TEST_UNDER_VALGRIND"))
+		test_skip("not under a sanitizer");
+	start(1, "");
+	pid = clone(end_as_another, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+	CHECK(pid > 0 && waitpid(pid, NULL, 0) == pid);
+	r = read_region();
+	CHECK(!r->has_ended);
 	free(r);
 	end();
 }
