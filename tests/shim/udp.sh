@@ -35,7 +35,8 @@ accelerated() {
 # as well, and it keeps handlers until the call they interrupt returns. Of sockets
 # that are made while a thread is in epoll_wait it does not see how they get there, and
 # takes a close under another thread's poll, or a change of its array, for the mistake
-# that it is, and a connect beside another thread's send for one.
+# that it is, and a connect beside another thread's send for one. A child of several threads
+# may not start another.
 is_beyond_thread_sanitizer() {
 	case $1 in
 	restarted_and_served_by_its_handler | jumps_out_of_a_wait*) ;;
@@ -45,7 +46,7 @@ is_beyond_thread_sanitizer() {
 	sleepers_leave_a_set_without_sockets) ;;
 	sleepers_of_a_set_that_gets_a_ready_socket | sleepers_of_a_copied_set) ;;
 	number_changes_under_a_poll | array_changes_under_a_poll) ;;
-	connects_under_a_sender) ;;
+	connects_under_a_sender | set_of_a_child_gets_a_socket) ;;
 	*) false ;;
 	esac
 }
