@@ -107,6 +107,9 @@ struct flow_rule {
 	uint8_t verdict;
 };
 
+/* As many rules of one ring can have tags. */
+enum { FLOW_TAG_MAX = 1 << 20 };
+
 /* What a back end says of itself, and of an interface that it was not given. */
 enum dev_refusal {
 	DEV_REFUSED_NOT, /* it drives the interface */
@@ -156,8 +159,9 @@ struct dev_ops {
 		MUST_CHECK;
 
 	/*
-	 * The rule holds from now on. Frames for the ring carry the tag as their
-	 * flow_tag if the device can, by which ConnectX spares them a look-up.
+	 * The rule holds from now on. Frames for the ring carry the tag, at most
+	 * FLOW_TAG_MAX, as their flow_tag if the ring has tags, by which ConnectX spares
+	 * them a look-up; 0 is none.
 	 * A more specific rule wins. -EEXIST: the device has exactly this rule already;
 	 * -ENOSPC: no room for another one.
 	 */
@@ -442,6 +446,8 @@ struct ring {
 	 * (PKT_CARD_STAMPED). A ring whose device has none ignores it. Set under the
 	 * stack's lock. */
 	bool wants_stamps;
+	/* What it receives says which rule has brought it (pkt.flow_tag). Fixed. */
+	bool has_tags;
 	/* The place where a short frame can be written, RING_TX_FRAME_LEN bytes.
 	 * NULL: there is no room. Under the stack's lock. */
 	uint8_t *tx_frame;

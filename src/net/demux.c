@@ -13,8 +13,12 @@
 #include "net/rpf.h"
 #include "pkt/wire.h"
 
-/* A page of lists. */
-enum { CONNECTED_BITS_MIN = 8 };
+enum {
+	/* a page of lists */
+	CONNECTED_BITS_MIN = 8,
+	/* a page of tags */
+	TAGS_MIN = 64,
+};
 
 static size_t size_of_lists(unsigned bits)
 {
@@ -49,6 +53,9 @@ void demux_destroy(struct demux *demux)
 	if (demux->connected)
 		munmap(demux->connected, size_of_lists(demux->connected_bits));
 	demux->connected = NULL;
+	if (demux->tags)
+		munmap(demux->tags, sizeof(*demux->tags) * demux->tag_room);
+	demux->tags = NULL;
 }
 
 static struct demux_bucket *port_bucket(struct demux *demux, __be16 port)
@@ -95,6 +102,13 @@ static int make_room(struct demux *demux)
 	return 0;
 }
 
+/* Whatever was known of the bucket's ports is not any more. */
+static void has_changed(struct demux *demux, struct demux_bucket *bucket)
+{
+	bucket->changes++;
+	demux->last.end = NULL;
+}
+
 /* Whether Linux looks at `a` before `b` if both match. An endpoint that names an
  * address comes before one that names none; then an IPv4 socket comes before an IPv6
  * one; then the newest comes first. */
@@ -138,22 +152,74 @@ int demux_add(struct demux *demux, struct endpoint *end)
 		insert(&bucket->ends, end);
 	}
 	end->is_reachable = true;
-	demux->last = NULL;
+	has_changed(demux, bucket);
 	return 0;
 }
 
 void demux_remove(struct demux *demux, struct endpoint *end)
 {
+	struct demux_bucket *bucket = port_bucket(demux, end->key.local_port);
+
 	if (!end->is_reachable)
 		return;
 	list_remove(&end->by_key);
 	if (is_connected(end)) {
 		demux->connected_cnt--;
-		port_bucket(demux, end->key.local_port)->connected_cnt--;
+		bucket->connected_cnt--;
 	}
 	end->is_reachable = false;
-	demux->last = NULL;
+	has_changed(demux, bucket);
 }
+
+/* -- tags ------------------------------------------------------------------ */
+
+/* Doubles the number of tags. */
+static int make_more_tags(struct demux *demux)
+{
+	uint32_t old_cnt = demux->tag_room;
+	uint32_t cnt = old_cnt ? 2 * old_cnt : TAGS_MIN;
+	struct demux_tag *tags;
+
+	if (cnt > FLOW_TAG_MAX)
+		return -ENOSPC;
+	tags = pages_map_not_inherited(sizeof(*tags) * cnt);
+	if (!tags)
+		return -ENOMEM;
+	if (old_cnt) {
+		memcpy(tags, demux->tags, sizeof(*tags) * old_cnt);
+		munmap(demux->tags, sizeof(*tags) * old_cnt);
+	}
+	demux->tags = tags;
+	demux->tag_room = cnt;
+	for (uint32_t tag = cnt; tag > old_cnt; tag--)
+		demux_tag_remove(demux, tag);
+	return 0;
+}
+
+uint32_t demux_tag_add(struct demux *demux)
+{
+	uint32_t tag;
+
+	if (!demux->free_tag && make_more_tags(demux))
+		return 0;
+	tag = demux->free_tag;
+	demux->free_tag = demux->tags[tag - 1].next_free;
+	return tag;
+}
+
+void demux_tag_remove(struct demux *demux, uint32_t tag)
+{
+	struct demux_tag *at;
+
+	if (!tag)
+		return;
+	at = &demux->tags[tag - 1];
+	at->route.end = NULL;
+	at->next_free = demux->free_tag;
+	demux->free_tag = tag;
+}
+
+/* -- endpoints ------------------------------------------------------------- */
 
 static bool is_for_interface(const struct endpoint *end, uint32_t ifindex)
 {
@@ -305,13 +371,15 @@ void demux_set_own(struct demux *demux, const __be32 *own, unsigned cnt)
 {
 	demux->own = own;
 	demux->own_cnt = cnt;
-	demux->last = NULL;
+	demux->changes++;
+	demux->last.end = NULL;
 }
 
 void demux_set_rpf(struct demux *demux, const struct rpf *rpf)
 {
 	demux->rpf = rpf;
-	demux->last = NULL;
+	demux->changes++;
+	demux->last.end = NULL;
 }
 
 static bool is_own(const struct demux *demux, uint32_t addr)
@@ -376,10 +444,40 @@ static void remember(struct demux *demux, const struct demux_frame *frame,
 	uint16_t version_tos;
 
 	memcpy(&version_tos, &frame->ip, sizeof(version_tos));
-	demux->last = end;
-	demux->last_flow = demux_flow_of(frame, from);
-	demux->last_ip_sum = addrs + version_tos + demux->last_flow.transport;
-	demux->last_pseudo_sum = addrs + htobe16(frame->ip.proto);
+	demux->last.end = end;
+	demux->last.flow = demux_flow_of(frame, from);
+	demux->last.ip_sum = addrs + version_tos + demux->last.flow.transport;
+	demux->last.pseudo_sum = addrs + htobe16(frame->ip.proto);
+}
+
+/* NULL: the packet has none. A device may say whatever it wants. */
+static inline struct demux_tag *tag_of(const struct demux *demux, const struct pkt *pkt,
+				       const struct demux_from *from)
+{
+	return from->has_tags && pkt->flow_tag - 1 < demux->tag_room ?
+		       &demux->tags[pkt->flow_tag - 1] : NULL;
+}
+
+/* What has changed for packets to this port, as a number that never comes back soon. */
+static inline uint32_t changes_of(struct demux *demux, __be16 port)
+{
+	return demux->changes + port_bucket(demux, port)->changes;
+}
+
+/* Whether the packet is of the flow that its tag has led to before, and leads to the same
+ * endpoint: it is the last one's from now on. */
+static bool is_known_by_tag(struct demux *demux, const struct pkt *pkt, uint32_t len,
+			    const struct demux_from *from)
+{
+	const struct demux_frame *frame = (const void *)pkt->data;
+	const struct demux_tag *tag = tag_of(demux, pkt, from);
+
+	if (!tag || !tag->route.end ||
+	    !demux_is_like(&tag->route.flow, frame, len, from) ||
+	    tag->changes != changes_of(demux, frame->dst_port))
+		return false;
+	demux->last = tag->route;
+	return true;
 }
 
 /* Checks whether a frame of a new sender may go to an endpoint at all.
@@ -397,11 +495,12 @@ static enum demux_drop check_source(const struct demux *demux,
 
 /* Finds the endpoint of the frame, and remembers it. NULL: there is none, and
  * *why_out says why. */
-static NOINLINE struct endpoint *look_up(struct demux *demux,
-					 const struct demux_frame *frame,
+static NOINLINE struct endpoint *look_up(struct demux *demux, const struct pkt *pkt,
 					 const struct demux_from *from,
 					 enum demux_drop *why_out)
 {
+	const struct demux_frame *frame = (const void *)pkt->data;
+	struct demux_tag *tag = tag_of(demux, pkt, from);
 	struct flow_key key = {
 		.local = ip_addr_from_v4(frame->ip.dst),
 		.remote = ip_addr_from_v4(frame->ip.src),
@@ -415,7 +514,11 @@ static NOINLINE struct endpoint *look_up(struct demux *demux,
 	*why_out = DEMUX_NO_ENDPOINT;
 	remember(demux, frame, from,
 		 demux_find(demux, &key, frame->ip.proto, from->ifindex));
-	return demux->last;
+	if (tag) {
+		tag->route = demux->last;
+		tag->changes = changes_of(demux, frame->dst_port);
+	}
+	return demux->last.end;
 }
 
 /* A frame that is no packet for an endpoint. */
@@ -439,7 +542,9 @@ void demux_input(struct demux *demux, struct pkt *pkt,
 {
 	const struct demux_frame *frame = (const void *)pkt->data;
 	uint32_t len = frame_len(pkt);
-	bool is_known = demux->last && demux_is_like_last(demux, frame, len, from);
+	bool is_known = (demux->last.end &&
+			 demux_is_like(&demux->last.flow, frame, len, from)) ||
+			is_known_by_tag(demux, pkt, len, from);
 	enum demux_drop why = LIKELY(is_known) ? check_ip(frame, len) :
 						 check_headers(frame, len);
 	struct endpoint *end;
@@ -449,8 +554,7 @@ void demux_input(struct demux *demux, struct pkt *pkt,
 		reject(demux, pkt, from, why);
 		return;
 	}
-	end = LIKELY(is_known) ? demux->last :
-				 look_up(demux, frame, from, &why);
+	end = LIKELY(is_known) ? demux->last.end : look_up(demux, pkt, from, &why);
 	if (UNLIKELY(!end)) {
 		drop(demux, pkt, why);
 		return;

@@ -26,6 +26,8 @@ enum { DEMUX_BUCKETS = 1024 };
 struct demux_bucket {
 	struct list ends; /* those that are not connected */
 	unsigned connected_cnt;
+	/* counts what has come and gone; what was known of these ports is not any more */
+	uint32_t changes;
 };
 
 /* The fields that decide where a frame goes, as they lie in it, and the interface
@@ -39,6 +41,25 @@ struct demux_flow {
 	uint32_t kind;
 	uint32_t transport;
 };
+
+/* Where a flow leads, and what all its packets have in common. */
+struct demux_route {
+	struct endpoint *end; /* NULL: nothing is known */
+	struct demux_flow flow;
+	/* The part of the checksums that is the same in all packets of the flow: of
+	 * the IP header, and of the pseudo header without the length. */
+	uint64_t ip_sum;
+	uint64_t pseudo_sum;
+};
+
+/* Where the last packet with some tag of a flow rule went. */
+struct demux_tag {
+	struct demux_route route;
+	/* those that had been when it was found */
+	uint32_t changes;
+	/* of a free one */
+	uint32_t next_free;
+} CACHE_ALIGNED;
 
 struct rpf;
 
@@ -58,14 +79,15 @@ struct demux {
 	/* Takes over a frame with a tag, which is in one buffer; its rx_info says of which
 	 * interface it is. NULL: such frames are dropped. */
 	void (*take_tagged)(struct demux *demux, struct pkt *pkt);
-	/* The endpoint of the last packet, which is usually that of the next one
-	 * too, and the flow that led to it. NULL: there is none. */
-	struct endpoint *last;
-	struct demux_flow last_flow;
-	/* The part of the checksums that is the same in all packets of the flow: of
-	 * the IP header, and of the pseudo header without the length. */
-	uint64_t last_ip_sum;
-	uint64_t last_pseudo_sum;
+	/* that of the last packet, which is usually that of the next one too */
+	struct demux_route last;
+	/* From tag 1 on. Where only one flow comes by a rule, its packets need no look-up,
+	 * also if they come in turns with others'. */
+	struct demux_tag *tags;
+	uint32_t tag_room;
+	uint32_t free_tag; /* 0: none */
+	/* (demux_bucket.changes), of all ports */
+	uint32_t changes;
 	/* indexed by enum demux_drop; in the shared statistics file if there is one,
 	 * else own_drops */
 	uint64_t *drops;
@@ -78,6 +100,8 @@ struct demux_from {
 	bool rx_partial_csum;
 	/* a device inside this machine, on which loopback addresses are valid */
 	bool is_local;
+	/* packets say which rule has brought them (ring.has_tags) */
+	bool has_tags;
 };
 
 int demux_init(struct demux *demux, uint64_t seed) MUST_CHECK;
@@ -96,6 +120,12 @@ void demux_set_rpf(struct demux *demux, const struct rpf *rpf);
 int demux_add(struct demux *demux, struct endpoint *end) MUST_CHECK;
 /* Does nothing if the endpoint is not reachable. */
 void demux_remove(struct demux *demux, struct endpoint *end);
+
+/* A tag for the packets that one flow rule brings, at most FLOW_TAG_MAX; 0: there is no
+ * memory for one, and they do without. */
+uint32_t demux_tag_add(struct demux *demux);
+/* Packets may still come with it. Does nothing for 0. */
+void demux_tag_remove(struct demux *demux, uint32_t tag);
 
 /* The headers that we look at. Both protocols that we take begin with their ports. */
 struct demux_frame {
@@ -117,13 +147,11 @@ demux_flow_of(const struct demux_frame *frame, const struct demux_from *from)
 	return flow;
 }
 
-/* Whether the frame differs from the last delivered one in its lengths and checksums
- * alone. */
-static inline bool demux_is_like_last(const struct demux *demux,
-				      const struct demux_frame *frame,
-				      size_t len, const struct demux_from *from)
+/* Whether the frame differs from those of this flow in its lengths and checksums alone. */
+static inline bool demux_is_like(const struct demux_flow *known,
+				 const struct demux_frame *frame, size_t len,
+				 const struct demux_from *from)
 {
-	const struct demux_flow *last = &demux->last_flow;
 	struct demux_flow flow;
 
 	if (UNLIKELY(len < sizeof(*frame)))
@@ -131,13 +159,13 @@ static inline bool demux_is_like_last(const struct demux *demux,
 	flow = demux_flow_of(frame, from);
 	/* in one: comparisons one by one are joined into wider ones by compilers, which
 	 * then go through memory */
-	return LIKELY(!((flow.addrs ^ last->addrs) | (flow.ports ^ last->ports) |
-			(flow.kind ^ last->kind) | (flow.transport ^ last->transport) |
-			(flow.ifindex ^ last->ifindex)));
+	return LIKELY(!((flow.addrs ^ known->addrs) | (flow.ports ^ known->ports) |
+			(flow.kind ^ known->kind) | (flow.transport ^ known->transport) |
+			(flow.ifindex ^ known->ifindex)));
 }
 
 /* Looks at a frame that has not been taken yet. If it is for the endpoint of the
- * last packet, which must exist (demux.last), returns what follows its IP header.
+ * last packet, which must exist (demux.last.end), returns what follows its IP header.
  * The headers lie right before that; IPv4's has no options. NULL data: demux_input
  * has to look at the frame, or there is no frame. */
 static ALWAYS_INLINE struct ring_frame
@@ -148,7 +176,7 @@ demux_peek(const struct demux *demux, struct ring_frame in,
 	uint32_t len_id;
 	size_t len;
 
-	if (UNLIKELY(!demux_is_like_last(demux, frame, in.len, from)))
+	if (UNLIKELY(!demux_is_like(&demux->last.flow, frame, in.len, from)))
 		return RING_NO_FRAME;
 	len = (size_t)be16toh(frame->ip.total_len) - sizeof(frame->ip);
 	memcpy(&len_id, &frame->ip.total_len, sizeof(len_id));
@@ -158,7 +186,7 @@ demux_peek(const struct demux *demux, struct ring_frame in,
 		return RING_NO_FRAME;
 	/* The sum is right when 2^16 - 1 divides it. */
 	if (in.csum_verdict != PKT_CSUM_GOOD &&
-	    UNLIKELY((demux->last_ip_sum + len_id + frame->ip.check) % 0xffff))
+	    UNLIKELY((demux->last.ip_sum + len_id + frame->ip.check) % 0xffff))
 		return RING_NO_FRAME;
 	return (struct ring_frame){ (const uint8_t *)(&frame->ip + 1),
 				    (uint32_t)len, in.csum_verdict,
@@ -173,7 +201,7 @@ void demux_input(struct demux *demux, struct pkt *pkt,
  * its ring before it has come to an endpoint. */
 static inline void demux_forget_last(struct demux *demux)
 {
-	demux->last = NULL;
+	demux->last.end = NULL;
 }
 
 /* Whether packets are distributed among this endpoint and others (endpoint.is_shared). */

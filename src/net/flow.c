@@ -159,6 +159,25 @@ void flow_end_exceptions(struct net *net, struct attachment *att,
 
 /* -- flows ----------------------------------------------------------------- */
 
+/* What the rule brings has a tag, where the ring can say so. */
+static void add_tag(struct flow *flow)
+{
+	if (!flow->ring->has_tags)
+		return;
+	stack_lock(flow->stack);
+	flow->tag = demux_tag_add(&flow->stack->demux);
+	stack_unlock(flow->stack);
+}
+
+static void remove_tag(struct flow *flow)
+{
+	if (!flow->tag)
+		return;
+	stack_lock(flow->stack);
+	demux_tag_remove(&flow->stack->demux, flow->tag);
+	stack_unlock(flow->stack);
+}
+
 static int make(struct net *net, struct netif *netif, struct stack *stack,
 		const struct flow_rule *rule, struct flow **flow_out)
 {
@@ -170,11 +189,15 @@ static int make(struct net *net, struct netif *netif, struct stack *stack,
 	flow->netif = netif;
 	flow->rule = *rule;
 	flow->stack = stack;
+	flow->tag = 0;
 	err = netif_ring(netif, stack, &flow->ring);
-	if (!err)
+	if (!err) {
+		add_tag(flow);
 		err = netif->dev->ops->flow_add(netif->dev, rule, flow->ring,
-						0);
+						flow->tag);
+	}
 	if (err) {
+		remove_tag(flow);
 		mem_pool_put(&net->flow_memory, flow, sizeof(*flow));
 		return err;
 	}
@@ -227,6 +250,7 @@ void flow_release(struct net *net, struct held_flow *held)
 		return;
 	if (dev)
 		dev->ops->flow_remove(dev, &flow->rule);
+	remove_tag(flow);
 	list_remove(&flow->link);
 	mem_pool_put(&net->flow_memory, flow, sizeof(*flow));
 }

@@ -16,6 +16,8 @@ struct flow {
 	struct ring *ring;
 	struct stack *stack;
 	struct flow_rule rule;
+	/* what comes by it has this tag; 0: none */
+	uint32_t tag;
 	unsigned ref_cnt;
 };
 

@@ -262,6 +262,7 @@ static int add_ring(struct stack *stack, struct dev *dev,
 	ring->wants_stamps = stack->wants_stamps;
 	stack->rings[slot] = ring;
 	stack->froms[slot] = *from;
+	stack->froms[slot].has_tags = ring->has_tags;
 	stack->holds[slot] = hold_of(ring);
 	stack->ring_cnt = MAX(stack->ring_cnt, slot + 1);
 	find_only(stack);
@@ -432,7 +433,7 @@ static bool are_level(const struct list *watches)
 bool stack_announce_locked(struct stack *stack)
 {
 	struct ring *ring = stack->only;
-	struct endpoint *end = stack->demux.last;
+	struct endpoint *end = stack->demux.last.end;
 	struct ring_frame frame;
 
 	INVARIANT(stack_lock_is_mine(&stack->lock), "looked without the lock");

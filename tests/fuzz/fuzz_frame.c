@@ -157,7 +157,7 @@ static struct ring_frame peek(struct ring_frame frame,
 	struct ring_frame segment = demux_peek(&demux, frame, from);
 	const struct wire_udp *udp = (const void *)segment.data;
 
-	if (!udp || !ip_udp_is_good(udp, segment.len, demux.last_pseudo_sum,
+	if (!udp || !ip_udp_is_good(udp, segment.len, demux.last.pseudo_sum,
 				    from->rx_partial_csum))
 		return RING_NO_FRAME;
 	return (struct ring_frame){ (const uint8_t *)(udp + 1),
@@ -175,13 +175,13 @@ static void take_next(const uint8_t *bits, size_t len,
 	uint8_t *frame = malloc(len ? len : 1);
 
 	deliver(&good, sizeof(good), 1, PKT_CSUM_UNKNOWN, from);
-	if (!frame || demux.last != &connected)
+	if (!frame || demux.last.end != &connected)
 		abort();
 	for (size_t i = 0; i < len; i++)
 		frame[i] = bits[i] ^ (i < sizeof(good) ?
 					      ((uint8_t *)&good)[i] :
 					      0);
-	promised.end = demux.last;
+	promised.end = demux.last.end;
 	promised.payload = peek((struct ring_frame){ frame, (uint32_t)len,
 						      PKT_CSUM_UNKNOWN, false },
 				 from);

@@ -369,7 +369,7 @@ static void describe(struct bond_ring *own)
 {
 	struct ring *ring = &own->ring;
 
-	ring->fills_csum = true;
+	ring->fills_csum = ring->has_tags = true;
 	FOR_EACH_PORT(i, own) {
 		const struct ring *port = own->ports[i];
 
@@ -378,6 +378,7 @@ static void describe(struct bond_ring *own)
 		ring->needs_ack |= port->needs_ack;
 		ring->dev_mem += port->dev_mem;
 		ring->fills_csum &= port->fills_csum;
+		ring->has_tags &= port->has_tags;
 		narrow(ring, port);
 	}
 }

@@ -17,6 +17,8 @@ struct fake_ring {
 	struct ring ring;
 	/* the device's lock */
 	struct impair_bytes *queue[RX_QUEUE_MAX];
+	/* of the rules that have brought them */
+	uint32_t tags[RX_QUEUE_MAX];
 	unsigned head, tail;
 };
 
@@ -160,6 +162,7 @@ static void deliver_locked(struct fake_dev *fake) REQUIRES(fake->lock)
 			stats_add(&ring->ring.counts->rx_errors, 1);
 			free(bytes);
 		} else {
+			ring->tags[ring->tail % RX_QUEUE_MAX] = rule->tag;
 			ring->queue[ring->tail++ % RX_QUEUE_MAX] = bytes;
 			fake->rx_cnt++;
 		}
@@ -209,7 +212,7 @@ static unsigned fake_rx_poll(struct ring *ring, struct pkt **batch, unsigned cnt
 			ring->counts->rx_no_frame++;
 			break;
 		}
-		own->head++;
+		pkt->flow_tag = own->tags[own->head++ % RX_QUEUE_MAX];
 		ring->counts->rx_pkts++;
 		ring->counts->rx_bytes += bytes->len;
 		free(bytes);
@@ -438,6 +441,7 @@ static int fake_ring_create(struct dev *dev, struct pkt_pool *pool,
 	own->ring.counts = &own->ring.own_counts;
 	own->ring.tx_fits_max = fake_of(dev)->params.tx_max;
 	own->ring.needs_kick = fake_of(dev)->params.wake != NULL;
+	own->ring.has_tags = true;
 	fake_reap(&own->ring);
 	*ring_out = &own->ring;
 	return 0;

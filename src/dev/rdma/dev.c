@@ -39,6 +39,8 @@ static const char no_kind[] = "this library was built without mlx5";
 struct rule {
 	struct list link;
 	struct flow_rule flow;
+	/* of the device's tag and the flow's */
+	uint32_t tag;
 	struct ibv_qp *qp;
 	struct ibv_flow *ibv;
 };
@@ -158,11 +160,11 @@ static struct rule *find_rule(struct rdma_dev *own, const struct flow_rule *flow
 }
 
 /* Tells the device of a rule. */
-static int install(struct rdma_dev *own, struct rule *rule, uint32_t tag)
+static int install(struct rdma_dev *own, struct rule *rule)
 {
 	struct rule_attr attr;
 	int err = rule_build(&rule->flow, own->dev.mac, own->port,
-			     own->dev.vlan_id, tag ? tag : own->tag, &attr);
+			     own->dev.vlan_id, rule->tag, &attr);
 
 	if (err)
 		return err;
@@ -194,8 +196,9 @@ static int rdma_flow_add(struct dev *dev, const struct flow_rule *flow,
 	if (!rule)
 		return -ENOMEM;
 	rule->flow = *flow;
+	rule->tag = own->tag + tag;
 	rule->qp = rdma_ring_qp(ring);
-	err = install(own, rule, tag);
+	err = install(own, rule);
 	if (err) {
 		free(rule);
 		return err;
@@ -225,7 +228,7 @@ static int renew_rules(struct rdma_dev *own)
 		LIST_FOR_EACH(rule, &own->rules[i], link) {
 			struct ibv_flow *old = rule->ibv;
 
-			err = install(own, rule, 0);
+			err = install(own, rule);
 			if (err) {
 				rule->ibv = old;
 				return err;
@@ -399,17 +402,16 @@ static int refuse_kind(struct dev_verdict *why, const char *text)
 	return -EOPNOTSUPP;
 }
 
-/* 1 to RULE_TAG_MAX. */
+/* The flows' tags follow it, and all of them are between 0 and RULE_TAG_MAX. Two processes
+ * hardly ever have the same one for the same rule: a card refuses such a rule only if the
+ * tags differ. */
 static uint32_t draw_tag(void)
 {
-	uint32_t tag = 0;
+	uint32_t drawn;
 
-	while (!tag || tag == RULE_TAG_MAX) {
-		if (getrandom(&tag, sizeof(tag), 0) != sizeof(tag))
-			tag = (uint32_t)getpid();
-		tag &= RULE_TAG_MAX;
-	}
-	return tag;
+	if (getrandom(&drawn, sizeof(drawn), 0) != sizeof(drawn))
+		drawn = (uint32_t)getpid();
+	return 1 + drawn % (RULE_TAG_MAX - FLOW_TAG_MAX - 1);
 }
 
 static bool is_wanted(const struct rdma_kind *kind, enum rdma_wish wish)

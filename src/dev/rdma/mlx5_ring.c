@@ -228,7 +228,7 @@ static inline struct pkt *take(struct mlx5_ring *own,
 		return NULL;
 	pkt->len = len;
 	pkt->csum_verdict = (uint8_t)cqe_csum(cqe);
-	pkt->flow_tag = cqe_tag(cqe);
+	pkt->flow_tag = cqe_tag(cqe) - own->base.dev->tag;
 	if (UNLIKELY(own->base.ring.wants_stamps))
 		rdma_stamp(&own->base, pkt, cqe_ticks(cqe));
 	own->base.ring.counts->rx_bytes += len;
@@ -544,6 +544,7 @@ static void init_ring(struct mlx5_ring *own, struct pkt_pool *pool)
 	ring->pool = pool;
 	ring->needs_ack = !ring->is_paced;
 	ring->follows_tx = own->base.queues.tx_stamped;
+	ring->has_tags = true;
 	list_init(&ring->followed);
 	ring->counts = &ring->own_counts;
 	ring->rx_post_max = rdma_rx_post_max(dev, &own->base.queues);

@@ -102,8 +102,8 @@ struct rdma_dev {
 	 * frame. */
 	struct ibv_mr *mrs[REGION_SET_MAX];
 	uint32_t lkeys[REGION_SET_MAX];
-	/* of this process's rules, so that another process cannot have the same
-	 * rule */
+	/* That of this process's rules, so that another process cannot have the same
+	 * rule. The flows' tags are added. */
 	uint32_t tag;
 	struct list rules[RDMA_RULE_BUCKETS];
 	/* Made when the interface was taken, to find out whether that is possible;

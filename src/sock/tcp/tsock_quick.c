@@ -45,7 +45,7 @@ static inline bool has_right_sum(const struct stack *stack,
 				 const struct ring_frame *segment)
 {
 	const struct wire_tcp *tcp = (const void *)segment->data;
-	uint64_t pseudo = stack->demux.last_pseudo_sum +
+	uint64_t pseudo = stack->demux.last.pseudo_sum +
 			  htobe16((uint16_t)segment->len);
 
 	if (segment->csum_verdict == PKT_CSUM_GOOD)
@@ -122,7 +122,7 @@ struct endpoint *tsock_foresee_of_port(struct endpoint *end,
 static inline bool is_of_flow(const struct tsock *t, const struct stack *stack,
 			      const struct ring_frame *segment)
 {
-	const struct endpoint *last = stack->demux.last;
+	const struct endpoint *last = stack->demux.last.end;
 
 	return LIKELY(last == &t->sock.end) ||
 	       (t->port && last == &t->port->end && is_ours(t, segment->data));
@@ -138,7 +138,7 @@ static ALWAYS_INLINE struct ring_frame next_segment(const struct tsock *t,
 
 	if (stack->announced == &t->sock.end)
 		return stack->announced_frame;
-	if (UNLIKELY(!stack->demux.last))
+	if (UNLIKELY(!stack->demux.last.end))
 		return RING_NO_FRAME;
 	segment = demux_peek(&stack->demux, ring->ops->rx_peek(ring),
 			     stack->only_from);

@@ -239,7 +239,7 @@ static ALWAYS_INLINE bool is_right(const struct stack *stack,
 {
 	if (segment->csum_verdict == PKT_CSUM_GOOD)
 		return ip_udp_fills(udp, segment->len);
-	return ip_udp_is_good(udp, segment->len, stack->demux.last_pseudo_sum,
+	return ip_udp_is_good(udp, segment->len, stack->demux.last.pseudo_sum,
 			      stack->only_from->rx_partial_csum);
 }
 
@@ -257,7 +257,7 @@ static ALWAYS_INLINE long take_from_ring(struct udp *u, struct stack *stack,
 	const struct wire_udp *udp;
 	size_t n;
 
-	if (UNLIKELY(!ring || stack->demux.last != &u->sock.end))
+	if (UNLIKELY(!ring || stack->demux.last.end != &u->sock.end))
 		return -EAGAIN;
 	frame = ring->ops->rx_peek(ring);
 	segment = demux_peek(&stack->demux, frame, stack->only_from);

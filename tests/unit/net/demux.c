@@ -149,6 +149,17 @@ static void deliver(const struct frame *f)
 	deliver_from(f, sizeof(*f), &wire);
 }
 
+/* By a device that says which rule has brought it. */
+static void deliver_tagged(const struct frame *f, uint32_t tag)
+{
+	static const struct demux_from card = { .ifindex = 7, .has_tags = true };
+	struct pkt *pkt = pkt_alloc(&pool);
+
+	memcpy(pkt_append(pkt, sizeof(*f)), f, sizeof(*f));
+	pkt->flow_tag = tag;
+	demux_input(&demux, pkt, &card);
+}
+
 TEST(payload_arrives_without_padding)
 {
 	struct frame f = make(PEER, 9, ME_1, 5, "hello");
@@ -487,7 +498,7 @@ static struct ring_frame peek(const struct frame *f, size_t len,
 	struct ring_frame segment = demux_peek(&demux, frame, from);
 	const struct wire_udp *udp = (const void *)segment.data;
 
-	if (!udp || !ip_udp_is_good(udp, segment.len, demux.last_pseudo_sum,
+	if (!udp || !ip_udp_is_good(udp, segment.len, demux.last.pseudo_sum,
 				    from->rx_partial_csum))
 		return RING_NO_FRAME;
 	return (struct ring_frame){ (const uint8_t *)(udp + 1),
@@ -507,7 +518,7 @@ TEST(the_next_frame_of_a_flow_is_known)
 	begin();
 	add(&sink, ME_1, 5, 0, 0);
 	deliver(&f);
-	CHECK(demux.last == &sink.end);
+	CHECK(demux.last.end == &sink.end);
 	/* with padding, another length, another identification */
 	f = make(PEER, 9, ME_1, 5, "good morning");
 	f.ip.id = htobe16(0x1234);
@@ -539,6 +550,121 @@ TEST(the_next_frame_of_a_flow_is_known)
 	CHECK(!peek(&f, sizeof(f), &wire).data);
 	f = make(PEER, 9, ME_2, 5, "hello");
 	CHECK(!peek(&f, sizeof(f), &wire).data);
+	end();
+}
+
+/* Flows that come in turns, each by a rule of its own. With another seed no look-up finds a
+ * connected endpoint. */
+TEST(a_tag_spares_the_look_up)
+{
+	struct frame one = make(PEER, 8, ME_1, 5, "one");
+	struct frame two = make(PEER, 9, ME_1, 5, "two");
+	struct sink first, second;
+	uint32_t tags[2];
+
+	begin();
+	add(&first, ME_1, 5, PEER, 8);
+	add(&second, ME_1, 5, PEER, 9);
+	tags[0] = demux_tag_add(&demux);
+	tags[1] = demux_tag_add(&demux);
+	CHECK(tags[0] && tags[1] && tags[0] != tags[1]);
+	deliver_tagged(&one, tags[0]);
+	deliver_tagged(&two, tags[1]);
+	demux.seed++;
+	for (int i = 0; i < 3; i++) {
+		deliver_tagged(&one, tags[0]);
+		CHECK(demux.last.end == &first.end);
+		deliver_tagged(&two, tags[1]);
+		CHECK(demux.last.end == &second.end);
+	}
+	CHECK_EQ(first.cnt, 4);
+	CHECK_EQ(second.cnt, 4);
+	CHECK_STR(first.text, "one");
+	CHECK_STR(second.text, "two");
+	/* what it leads to has to be as long as it says, and whole */
+	one.ip.check++;
+	deliver_tagged(&one, tags[0]);
+	CHECK_EQ(demux.drops[DEMUX_IP_HEADER], 1);
+	/* without its tag it is looked up */
+	one.ip.check--;
+	deliver_tagged(&two, tags[1]);
+	deliver_tagged(&one, 0);
+	CHECK_EQ(demux.drops[DEMUX_NO_ENDPOINT], 1);
+	demux.seed--;
+	deliver_tagged(&one, 0);
+	CHECK_EQ(first.cnt, 5);
+	demux_remove(&demux, &first.end);
+	demux_remove(&demux, &second.end);
+	end();
+}
+
+/* Sockets come and go, addresses become our own, and a card is late, or lies. */
+TEST(a_tag_leads_where_a_look_up_would)
+{
+	const __be32 own = htobe32(PEER);
+	struct frame f = make(PEER, 8, ME_1, 5, "one");
+	struct frame other = make(PEER, 9, ME_1, 5, "other");
+	struct sink any, connected, newest;
+	uint32_t tag;
+
+	begin();
+	add(&any, ME_1, 5, 0, 0);
+	tag = demux_tag_add(&demux);
+	deliver_tagged(&f, tag);
+	deliver_tagged(&other, 0);
+	deliver_tagged(&f, tag);
+	CHECK_EQ(any.cnt, 3);
+	add(&connected, ME_1, 5, PEER, 8);
+	deliver_tagged(&f, tag);
+	CHECK_EQ(connected.cnt, 1);
+	add(&newest, ME_1, 5, PEER, 8);
+	deliver_tagged(&f, tag);
+	CHECK_EQ(newest.cnt, 1);
+	demux_remove(&demux, &newest.end);
+	deliver_tagged(&f, tag);
+	CHECK_EQ(connected.cnt, 2);
+	demux_remove(&demux, &connected.end);
+	deliver_tagged(&f, tag);
+	CHECK_EQ(any.cnt, 4);
+	/* another flow with its tag, with no tag of ours, and after the tag has ended */
+	deliver_tagged(&other, tag);
+	deliver_tagged(&other, tag + 1);
+	deliver_tagged(&f, UINT32_MAX);
+	demux_tag_remove(&demux, tag);
+	deliver_tagged(&f, tag);
+	CHECK_EQ(any.cnt, 8);
+	CHECK_EQ(demux_tag_add(&demux), tag);
+	demux_set_own(&demux, &own, 1);
+	deliver_tagged(&f, tag);
+	CHECK_EQ(any.cnt, 8);
+	CHECK_EQ(demux.drops[DEMUX_SPOOFED], 1);
+	demux_set_own(&demux, NULL, 0);
+	demux_remove(&demux, &any.end);
+	deliver_tagged(&f, tag);
+	CHECK_EQ(any.cnt, 8);
+	end();
+}
+
+/* Each rule of a thousand has one of its own, and what has ended is there for others. */
+TEST(there_are_tags_for_many_rules)
+{
+	enum { CNT = 1000 };
+	static bool is_used[2 * CNT];
+	uint32_t tags[CNT];
+
+	begin();
+	for (int round = 0; round < 2; round++) {
+		memset(is_used, 0, sizeof(is_used));
+		for (int i = 0; i < CNT; i++) {
+			tags[i] = demux_tag_add(&demux);
+			CHECK(tags[i] && tags[i] < 2 * CNT && !is_used[tags[i]]);
+			is_used[tags[i]] = true;
+		}
+		CHECK(!is_inherited(demux.tags));
+		for (int i = 0; i < CNT; i++)
+			demux_tag_remove(&demux, tags[i]);
+	}
+	CHECK(demux.tag_room < 2 * CNT);
 	end();
 }
 

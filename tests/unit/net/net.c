@@ -238,6 +238,35 @@ TEST(an_interface_comes_back)
 	nic_end();
 }
 
+/* A ring that says which rule has brought what gets a tag for each rule, as long as the rule
+ * is there. */
+TEST(rules_have_tags_where_the_ring_says_them)
+{
+	struct receiver one, two;
+	uint32_t tag;
+
+	nic_begin("all");
+	CHECK_EQ(attach(&one), REASON_NONE);
+	CHECK_EQ(nic.tag, 0);
+	detach(&one);
+	nic.ring.has_tags = true;
+	CHECK_EQ(attach(&one), REASON_NONE);
+	tag = nic.tag;
+	CHECK(tag);
+	CHECK_EQ(attach_as(&two, WIRE_PROTO_TCP), REASON_NONE);
+	CHECK(nic.tag && nic.tag != tag);
+	detach(&one);
+	nic.is_full = true;
+	CHECK_EQ(attach(&one), REASON_RULES_FULL);
+	nic.is_full = false;
+	stats_socket_close(&one.stats);
+	CHECK_EQ(attach(&one), REASON_NONE);
+	CHECK_EQ(nic.tag, tag);
+	detach(&one);
+	detach(&two);
+	nic_end();
+}
+
 static struct flow_key peer(unsigned i)
 {
 	return (struct flow_key){

@@ -153,12 +153,13 @@ static int paced_ring_create(struct dev *dev, const struct ring_pace *pace,
 }
 
 static int flow_add(struct dev *dev UNUSED, const struct flow_rule *rule,
-		    struct ring *ring, uint32_t tag UNUSED)
+		    struct ring *ring, uint32_t tag)
 {
 	CHECK(ring == (rule->verdict == FLOW_TO_KERNEL ? NULL : &nic.ring));
 	if (nic.is_full || (nic.room && nic.added - nic.removed >= nic.room))
 		return -ENOSPC;
 	nic.rule = *rule;
+	nic.tag = tag;
 	nic.added++;
 	if (nic.at_rule)
 		nic.at_rule();

@@ -34,8 +34,9 @@ struct nic {
 	/* what it was offered, and the regions that it got later */
 	uint32_t frame_cnt;
 	unsigned region_adds;
-	/* the rule that came last */
+	/* the rule that came last, and its tag */
 	struct flow_rule rule;
+	uint32_t tag;
 	/* what there is */
 	unsigned open_cnt, rings;
 	/* the view's generation when the ring was closed */

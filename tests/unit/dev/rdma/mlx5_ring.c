@@ -82,6 +82,35 @@ TEST(frames_go_around)
 	}
 }
 
+/* The card says a rule's tag, which is that of the device and the flow's. */
+TEST(frames_say_which_rule_has_brought_them)
+{
+	static const struct {
+		uint32_t said, tag;
+	} cases[] = { { 1000, 0 }, { 1005, 5 }, { 1000 + FLOW_TAG_MAX, FLOW_TAG_MAX } };
+	static const uint32_t others[] = { 0, 999, 0xffffff };
+	struct pkt *pkt;
+
+	set_up();
+	dev.tag = 1000;
+	CHECK(ring->has_tags);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		card.rx_cqes[card.come_cnt % RX].sop_drop_qpn = htobe32(cases[i].said);
+		frame_comes();
+		CHECK_EQ(ring->ops->rx_poll(ring, &pkt, 1), 1);
+		CHECK_EQ(pkt->flow_tag, cases[i].tag);
+		pkt_put(pkt);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		card.rx_cqes[card.come_cnt % RX].sop_drop_qpn = htobe32(others[i]);
+		frame_comes();
+		CHECK_EQ(ring->ops->rx_poll(ring, &pkt, 1), 1);
+		CHECK(pkt->flow_tag > FLOW_TAG_MAX);
+		pkt_put(pkt);
+	}
+	tear_down();
+}
+
 /* Who sleeps leaves nothing that would have to be posted. */
 TEST(arming_tells_what_was_shown)
 {
