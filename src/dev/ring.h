@@ -48,8 +48,8 @@ struct ring_pace {
  * device. */
 struct dev_caps {
 	/* Frames may carry a checksum that is no more than the sum of their
-	 * pseudo header, because the link has no wire and the sender is the
-	 * kernel of this machine. */
+	 * pseudo header, because there is no wire between us and the sender: it is
+	 * this machine's kernel, or that of another one on the same host. */
 	bool rx_partial_csum;
 	/* Rules may say FLOW_TO_KERNEL. Where they cannot, what is the kernel's behind
 	 * a wider rule comes to the ring, and the stack gives it back. */

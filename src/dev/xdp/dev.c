@@ -168,6 +168,9 @@ static int make_steer(struct xdp_dev *own, const struct mode *mode)
 		params.sight = STEER_SIGHT_BYTES;
 		err = steer_create(&params, &own->steer);
 	}
+	/* A virtual machine's card brings frames as a neighbour on its host has left them.
+	 * Where its driver cannot have that changed, generic mode is all there is. */
+	own->dev.caps.rx_partial_csum = own->is_virtual || !mode->is_native;
 	/* the kernel shows it to a generic program, and the mark is beside the bytes */
 	own->dev.caps.takes_given = !mode->is_native &&
 				    params.sight == STEER_SIGHT_BYTES;
@@ -422,7 +425,6 @@ static void init_dev(struct xdp_dev *own, const struct backend_request *request)
 	dev->mtu = request->mtu;
 	dev->rx_mtu = request->rx_mtu;
 	dev->caps = (struct dev_caps){
-		.rx_partial_csum = request->is_virtual,
 		.kernel_verdicts = true,
 		.needs_kick = true,
 		.tx_len_max = frame_size_for(request->mtu) - XDP_HEADROOM,

@@ -11,6 +11,8 @@ enum { IFINDEX = 7 };
 static struct {
 	/* Linux 6.6: packets of several frames */
 	bool has_sg;
+	/* the interface is a card, which has no zero-copy */
+	bool is_card;
 	/* other reasons why a mode does not work, with SG or without */
 	int native_err, generic_err;
 	/* what there is */
@@ -84,7 +86,10 @@ int xdp_ring_create(struct xdp_dev *dev UNUSED, uint16_t bind_flags,
 	static struct xdp_ring ring;
 	int err = steer.params.is_native ? kernel.native_err : kernel.generic_err;
 
-	CHECK_EQ(steer.params.is_native && bind_flags & XDP_ZEROCOPY, false);
+	if (steer.params.is_native && bind_flags & XDP_ZEROCOPY) {
+		CHECK(kernel.is_card);
+		return -EOPNOTSUPP;
+	}
 	if (bind_flags & XDP_USE_SG && !kernel.has_sg)
 		return -EINVAL;
 	if (err)
@@ -160,7 +165,7 @@ static int open_with(enum xdp_wish wish, uint32_t mtu)
 		.ifindex = IFINDEX,
 		.name = "v0",
 		.mtu = mtu,
-		.is_virtual = true,
+		.is_virtual = !kernel.is_card,
 		.frame_cnt = 64,
 		.pages = REGION_SMALL_PAGES,
 	};
@@ -239,4 +244,29 @@ TEST(other_errors_are_what_they_are)
 	kernel.native_err = kernel.generic_err = -EINVAL;
 	CHECK_EQ(open_with(XDP_WISH_AUTO, 1500), -EINVAL);
 	CHECK_EQ(why.refusal, DEV_REFUSED_ERROR);
+}
+
+static bool may_be_partial(enum xdp_wish wish)
+{
+	bool result;
+
+	CHECK_EQ(open_with(wish, 1500), 0);
+	result = dev->caps.rx_partial_csum;
+	end();
+	return result;
+}
+
+/* virtio, of a host that joins segments and does not let its guest refuse them, has no
+ * native mode. */
+TEST(a_neighbour_on_the_host_leaves_checksums_to_the_card)
+{
+	memset(&kernel, 0, sizeof(kernel));
+	kernel.has_sg = true;
+	CHECK(may_be_partial(XDP_WISH_AUTO));
+	CHECK(may_be_partial(XDP_WISH_NATIVE));
+	kernel.is_card = true;
+	CHECK(!may_be_partial(XDP_WISH_AUTO));
+	CHECK(may_be_partial(XDP_WISH_GENERIC));
+	kernel.native_err = -EOPNOTSUPP;
+	CHECK(may_be_partial(XDP_WISH_AUTO));
 }
