@@ -243,20 +243,54 @@ queues_added_while_it_runs() {
 	expect "$(ask - 20 64)" "right 20" && queue_cnts 4 && driven_anew
 }
 
-# A connection that was there goes on, and so do those that come meanwhile.
-queues_added_under_tcp() {
+# under_talk COMMAND...: by which v0 has to be driven anew. A connection that was there goes
+# on, and so do those that come meanwhile.
+under_talk() {
 	local talk status
-	queue_cnts 1 && start a.log $hostile tcp_echo 10.78.0.1 7000 || return 1
 	: >"$work/talk"
 	(in_ns $b - timeout 30 $hostile tcp_talk 10.78.0.1 7000) >"$work/talk" 2>&1 &
 	talk=$!
 	wait_for '^begun' "$work/talk" && wait_for 'v0 is driven by xdp' "$work/a.log" &&
-		queue_cnts 4 && wait_for 'v0 cannot be driven any more' "$work/a.log" &&
+		"$@" && wait_for 'v0 cannot be driven any more' "$work/a.log" &&
 		wait_until driven_times 2 && wait_for '^right' "$work/talk"
 	status=$?
 	kill $talk 2>/dev/null
 	wait $talk 2>/dev/null
 	return $status
+}
+queues_added_under_tcp() {
+	queue_cnts 1 && start a.log $hostile tcp_echo 10.78.0.1 7000 &&
+		under_talk queue_cnts 4
+}
+
+# away_and_back: v0 of a visits another namespace, which unbinds its queues, while the
+# server is stopped, who then finds nothing changed.
+away_and_back() {
+	local other pid status
+	pid=$(pid_of_echo)
+	unshare -n sleep 60 &
+	other=$!
+	wait_until is_elsewhere $other && kill -STOP "$pid" &&
+		ip -n $a link set v0 netns $other &&
+		nsenter -t $other -n ip link set v0 netns $a &&
+		ip -n $a address add 10.78.0.1/24 dev v0 && ip -n $a link set v0 up
+	status=$?
+	kill -CONT "$pid"
+	kill $other
+	wait $other 2>/dev/null
+	return $status
+}
+# is_elsewhere PID: in another network namespace than we.
+is_elsewhere() {
+	[ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/$$/ns/net)" ]
+}
+
+interface_was_away() {
+	start a.log $program echo 10.78.0.1 7000 && expect "$(ask - 20 64)" "right 20" &&
+		away_and_back && wait_until driven_times 2 && still_accelerated
+}
+interface_was_away_under_tcp() {
+	start a.log $hostile tcp_echo 10.78.0.1 7000 && under_talk away_and_back
 }
 
 # What a shell of another namespace sees in /sys.
@@ -325,7 +359,8 @@ ring_full few_frames memlock_too_small no_right_to_raw_sockets
 no_right_to_drive_interfaces no_right_to_load_programs not_root_at_all
 rights_dropped_later many_sockets_without_rights interface_vanishes_mid_send link_goes_down_mid_send
 program_detached_under_us program_is_not_replaced four_queues four_queues_natively
-queues_added_while_it_runs queues_added_under_tcp queues_that_sys_does_not_show
+queues_added_while_it_runs queues_added_under_tcp interface_was_away
+interface_was_away_under_tcp queues_that_sys_does_not_show
 too_many_queues many_queues_of_few_frames bursts_by_one_of_many_queues queues_of_a_macvlan"
 LAB_VETH="numrxqueues 4 numtxqueues 4"
 run_cases $cases

@@ -315,6 +315,17 @@ static int check_queues(struct xdp_dev *own)
 	return -ECHRNG;
 }
 
+/* An interface that leaves the namespace takes the program along and brings it back, but
+ * not the queues. Somebody who was stopped meanwhile, or whose news were too many, finds
+ * it as it was. */
+static int check_bound(struct xdp_dev *own)
+{
+	if (!own->ring || !xsk_was_unbound(&own->ring->queues[0]))
+		return 0;
+	own->dev.caps.rules_outlast_failure = true;
+	return -ENODEV;
+}
+
 static int xdp_check(struct dev *dev)
 {
 	struct xdp_dev *own = dev_of(dev);
@@ -327,6 +338,8 @@ static int xdp_check(struct dev *dev)
 		count_fragments(own);
 	}
 	err = steer_check(own->steer);
+	if (!err)
+		err = check_bound(own);
 	return err ? err : check_queues(own);
 }
 

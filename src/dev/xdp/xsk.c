@@ -175,6 +175,15 @@ uint64_t xsk_drops(const struct xsk *xsk)
 	return now.rx_dropped + now.rx_ring_full;
 }
 
+bool xsk_was_unbound(const struct xsk *xsk)
+{
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	return real.getsockopt(atomic_load(&xsk->fd), SOL_SOCKET, SO_ERROR, &err, &len) == 0 &&
+	       err == ENETDOWN;
+}
+
 /* The rings are unmapped first, since a mapped ring keeps the queue busy after the
  * close. */
 void xsk_destroy(struct xsk *xsk)

@@ -70,6 +70,10 @@ void xsk_destroy(struct xsk *xsk);
  * there was none to receive into. */
 uint64_t xsk_drops(const struct xsk *xsk);
 
+/* Whether the interface has left the namespace since it was made, which unbinds the socket
+ * for good, also where the interface has come back. Said once. */
+bool xsk_was_unbound(const struct xsk *xsk);
+
 /* -- the side that takes: rx, done -- */
 
 /* The number of entries that may be read, at most `max`, from xsk_ring.next on. */

@@ -118,6 +118,11 @@ uint64_t xsk_drops(const struct xsk *xsk UNUSED)
 	return 0;
 }
 
+bool xsk_was_unbound(const struct xsk *xsk UNUSED)
+{
+	return false;
+}
+
 uint32_t queues_count(struct queues_of *of UNUSED, uint32_t limit UNUSED)
 {
 	return 1;
