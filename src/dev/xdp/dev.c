@@ -187,7 +187,9 @@ static int attach_once(struct xdp_dev *own, const struct mode *mode)
 	if (!err)
 		err = try_mode(own, mode);
 	else if (err == -EBUSY)
-		own->is_in_use = xdp_queue_is_taken(own, mode->bind_flags);
+		/* of zero-copy the driver would hear, and restart a queue that is another
+		 * program's */
+		own->is_in_use = xdp_queue_is_taken(own, XDP_COPY);
 	if (err) {
 		steer_destroy(own->steer);
 		own->steer = NULL;

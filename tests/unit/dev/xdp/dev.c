@@ -15,6 +15,10 @@ static struct {
 	bool is_card;
 	/* other reasons why a mode does not work, with SG or without */
 	int native_err, generic_err;
+	/* another program is attached, by whoever has the queue as well, or not */
+	bool is_foreign, is_in_use;
+	/* how often a driver was asked for zero-copy */
+	unsigned restarts;
 	/* what there is */
 	int rings, steers;
 } kernel;
@@ -45,7 +49,7 @@ void steer_destroy(struct steer *gone)
 
 int steer_attach(struct steer *attached UNUSED)
 {
-	return 0;
+	return kernel.is_foreign ? -EBUSY : 0;
 }
 
 int steer_check(const struct steer *checked UNUSED)
@@ -99,9 +103,10 @@ int xdp_ring_create(struct xdp_dev *dev UNUSED, uint16_t bind_flags,
 	return 0;
 }
 
-bool xdp_queue_is_taken(struct xdp_dev *dev UNUSED, uint16_t bind_flags UNUSED)
+bool xdp_queue_is_taken(struct xdp_dev *dev UNUSED, uint16_t bind_flags)
 {
-	return false;
+	kernel.restarts += !(bind_flags & XDP_COPY);
+	return kernel.is_in_use;
 }
 
 void xdp_ring_start(struct xdp_ring *ring UNUSED, struct pkt_pool *pool UNUSED)
@@ -274,4 +279,18 @@ TEST(a_neighbour_on_the_host_leaves_checksums_to_the_card)
 	CHECK(may_be_partial(XDP_WISH_GENERIC));
 	kernel.native_err = -EOPNOTSUPP;
 	CHECK(may_be_partial(XDP_WISH_AUTO));
+}
+
+/* Who has attached it goes on undisturbed while we ask whether he has the queues. */
+TEST(anothers_program_is_not_disturbed)
+{
+	memset(&kernel, 0, sizeof(kernel));
+	kernel.is_card = kernel.is_foreign = true;
+	CHECK_EQ(open_with(XDP_WISH_AUTO, 1500), -EBUSY);
+	CHECK_EQ(why.refusal, DEV_REFUSED_FOREIGN_PROGRAM);
+	kernel.is_in_use = true;
+	CHECK_EQ(open_with(XDP_WISH_ZC, 1500), -EEXIST);
+	CHECK_EQ(why.refusal, DEV_REFUSED_IN_USE);
+	CHECK_EQ(kernel.restarts, 0);
+	CHECK_EQ(kernel.steers, 0);
 }
