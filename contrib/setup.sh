@@ -4,6 +4,7 @@
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=${BUILD_DIR:-$top/build}
+policy=/usr/sbin/policy-rc.d
 
 say() {
 	printf '== %s\n' "$*"
@@ -35,14 +36,23 @@ install_packages() {
 	[ "$(id -u)" = 0 ] || die "as root, install: $(echo $missing)"
 	say "installing $(echo $missing)"
 	export DEBIAN_FRONTEND=noninteractive
-	# Services that a package starts at installation are not wanted.
-	if [ ! -e /usr/sbin/policy-rc.d ]; then
-		printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
-		chmod +x /usr/sbin/policy-rc.d
-		trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+	if [ -e "$policy" ]; then
+		apt_install $missing
+		return
 	fi
+	# Services that a package starts at installation are not wanted; of others, which
+	# are installed later, nobody has said that. Callers have traps of their own.
+	trap 'rm -f "$policy"' EXIT
+	printf '#!/bin/sh\nexit 101\n' >"$policy"
+	chmod +x "$policy"
+	apt_install $missing
+	rm -f "$policy"
+	trap - EXIT
+}
+
+apt_install() {
 	apt-get update -q >/dev/null || die "apt-get update failed"
-	apt-get install -q -y --no-install-recommends $missing >"$top/packages.log" 2>&1 ||
+	apt-get install -q -y --no-install-recommends "$@" >"$top/packages.log" 2>&1 ||
 		die "apt-get install failed, see packages.log"
 	rm -f "$top/packages.log"
 }

@@ -18,4 +18,4 @@ include tests/unit/tcp/local.mk
 
 unit_programs += %D%/support/pcap
 %C%_support_pcap_LDADD = tests/support/libtest.a src/base/libbase-debug.a
-unit_scripts += %D%/support/verdict.sh %D%/support/bounded.sh
+unit_scripts += %D%/support/verdict.sh %D%/support/bounded.sh %D%/support/setup.sh
