@@ -25,6 +25,10 @@
  * look at what the program has asked for. */
 enum { TIMEOUT_AT_ONCE_NS = 1 };
 
+/* Linux takes seconds for which our time has no room. With no more than this, which is nearly
+ * 300 years, the sum with a clock's time does not wrap either. */
+#define TIMEOUT_MAX_SEC (INT64_MAX / (int64_t)NS_PER_SEC - 1)
+
 /* The timeout that the program asks for; 0: none. */
 static uint64_t wished_timeout_ns(int fd, int name, const void *value)
 {
@@ -36,7 +40,7 @@ static uint64_t wished_timeout_ns(int fd, int name, const void *value)
 		return TIMEOUT_AT_ONCE_NS;
 	if (real.getsockopt(fd, SOL_SOCKET, name, &tv, &len) != 0)
 		return 0;
-	return (uint64_t)tv.tv_sec * NS_PER_SEC +
+	return (uint64_t)MIN((int64_t)tv.tv_sec, TIMEOUT_MAX_SEC) * NS_PER_SEC +
 	       (uint64_t)tv.tv_usec * NS_PER_US;
 }
 

@@ -5,10 +5,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/if_vlan.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -288,6 +290,35 @@ static void negative_timeouts(void)
 	close_pair(pair);
 }
 
+static void interrupt(int signo)
+{
+	(void)signo;
+}
+
+/* Times that nobody lives to see the end of: only the signal ends the wait. */
+static void endless_timeouts(void)
+{
+	static const time_t seconds[] = { LONG_MAX / 1000, 18446744073 };
+	struct itimerval often = { { 0, 50000 }, { 0, 50000 } }, never = { 0 };
+	struct sigaction action = { .sa_handler = interrupt };
+	int pair[2];
+
+	make_pair(pair);
+	sigaction(SIGALRM, &action, NULL);
+	for (int i = 0; i < 2; i++) {
+		struct timeval tv = { seconds[i], 0 };
+
+		SAY("set %s\n", err(setsockopt(pair[1], SOL_SOCKET, SO_RCVTIMEO,
+					       &tv, sizeof(tv))));
+		setitimer(ITIMER_REAL, &often, NULL);
+		receive(pair[1], 0);
+		setitimer(ITIMER_REAL, &never, NULL);
+		send(pair[0], "there", 5, 0);
+		receive(pair[1], 0);
+	}
+	close_pair(pair);
+}
+
 /* What waits, and what comes then. */
 static void spliced(void)
 {
@@ -471,6 +502,7 @@ const struct scenario option_scenarios[] = {
 	SCENARIO(disconnected_for_good, 0),
 	SCENARIO(names_that_cannot_be, 0),
 	SCENARIO(negative_timeouts, 0),
+	SCENARIO(endless_timeouts, 0),
 	SCENARIO(spliced, 1),
 	SCENARIO(out_of_band, 0),
 	SCENARIO(disconnected_and_named_again, 0),
