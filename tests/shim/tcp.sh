@@ -25,16 +25,18 @@ is_thread_sanitized && patience=90
 
 # The thread sanitizer keeps handlers until the call they interrupt returns, and takes
 # a close under another thread's call for the mistake that it is, and a child that goes on
-# beside a vfork for one that waits. The address sanitizer
-# forgets the frames that a thread leaves by its end. Both map memory of their own at any
-# time, and end the program when they cannot.
+# beside a vfork for one that waits. The address sanitizer forgets the frames that a thread
+# leaves by its end, and does not know the stack that clone() is given. Both map memory of
+# their own at any time, and end the program when they cannot.
 is_beyond_sanitizer() {
 	case $1 in
 	restarted_after_a_signal | goes_back_within_a_connect | closed_within_* | closed_under_* | \
 	closed_beside_a_send | handed_on_beside_a_receive | lingers_behind_a_* | \
-	replaced_under_* | number_changes_under_* | forks_beside_an_awaited_child)
+	replaced_under_* | number_changes_under_*)
 		is_thread_sanitized ;;
-	cancelled_in_its_wait | sends_without_memory) is_thread_sanitized || is_address_sanitized ;;
+	ends_of_a_sharer) is_address_sanitized ;;
+	cancelled_in_its_wait | sends_without_memory | forks_beside_an_awaited_child)
+		is_thread_sanitized || is_address_sanitized ;;
 	*) false ;;
 	esac
 }
