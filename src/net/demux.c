@@ -182,29 +182,28 @@ static int make_more_tags(struct demux *demux)
 
 	if (cnt > FLOW_TAG_MAX)
 		return -ENOSPC;
-	tags = pages_map_not_inherited(sizeof(*tags) * cnt);
-	if (!tags)
+	/* neither touches the pages, for which packets would wait */
+	tags = old_cnt ? mremap(demux->tags, sizeof(*tags) * old_cnt,
+				sizeof(*tags) * cnt, MREMAP_MAYMOVE) :
+			 pages_map_not_inherited(sizeof(*tags) * cnt);
+	if (!tags || tags == MAP_FAILED)
 		return -ENOMEM;
-	if (old_cnt) {
-		memcpy(tags, demux->tags, sizeof(*tags) * old_cnt);
-		munmap(demux->tags, sizeof(*tags) * old_cnt);
-	}
 	demux->tags = tags;
 	demux->tag_room = cnt;
-	for (uint32_t tag = cnt; tag > old_cnt; tag--)
-		demux_tag_remove(demux, tag);
 	return 0;
 }
 
 uint32_t demux_tag_add(struct demux *demux)
 {
-	uint32_t tag;
+	uint32_t tag = demux->free_tag;
 
-	if (!demux->free_tag && make_more_tags(demux))
+	if (tag) {
+		demux->free_tag = demux->tags[tag - 1].next_free;
+		return tag;
+	}
+	if (demux->tag_cnt == demux->tag_room && make_more_tags(demux))
 		return 0;
-	tag = demux->free_tag;
-	demux->free_tag = demux->tags[tag - 1].next_free;
-	return tag;
+	return ++demux->tag_cnt;
 }
 
 void demux_tag_remove(struct demux *demux, uint32_t tag)
@@ -464,10 +463,11 @@ static inline uint32_t changes_of(struct demux *demux, __be16 port)
 	return demux->changes + port_bucket(demux, port)->changes;
 }
 
-/* Whether the packet is of the flow that its tag has led to before, and leads to the same
- * endpoint: it is the last one's from now on. */
-static bool is_known_by_tag(struct demux *demux, const struct pkt *pkt, uint32_t len,
-			    const struct demux_from *from)
+/* The route that the packet's tag has led to before, if the packet is of that flow and the
+ * route still leads to the same endpoint; else NULL. */
+static const struct demux_route *route_by_tag(struct demux *demux, const struct pkt *pkt,
+					      uint32_t len,
+					      const struct demux_from *from)
 {
 	const struct demux_frame *frame = (const void *)pkt->data;
 	const struct demux_tag *tag = tag_of(demux, pkt, from);
@@ -475,9 +475,8 @@ static bool is_known_by_tag(struct demux *demux, const struct pkt *pkt, uint32_t
 	if (!tag || !tag->route.end ||
 	    !demux_is_like(&tag->route.flow, frame, len, from) ||
 	    tag->changes != changes_of(demux, frame->dst_port))
-		return false;
-	demux->last = tag->route;
-	return true;
+		return NULL;
+	return &tag->route;
 }
 
 /* Checks whether a frame of a new sender may go to an endpoint at all.
@@ -542,9 +541,11 @@ void demux_input(struct demux *demux, struct pkt *pkt,
 {
 	const struct demux_frame *frame = (const void *)pkt->data;
 	uint32_t len = frame_len(pkt);
-	bool is_known = (demux->last.end &&
-			 demux_is_like(&demux->last.flow, frame, len, from)) ||
-			is_known_by_tag(demux, pkt, len, from);
+	bool is_like_last = demux->last.end &&
+			    demux_is_like(&demux->last.flow, frame, len, from);
+	const struct demux_route *route =
+		LIKELY(is_like_last) ? NULL : route_by_tag(demux, pkt, len, from);
+	bool is_known = is_like_last || route;
 	enum demux_drop why = LIKELY(is_known) ? check_ip(frame, len) :
 						 check_headers(frame, len);
 	struct endpoint *end;
@@ -554,6 +555,9 @@ void demux_input(struct demux *demux, struct pkt *pkt,
 		reject(demux, pkt, from, why);
 		return;
 	}
+	/* not before: (demux_forget_last) */
+	if (route)
+		demux->last = *route;
 	end = LIKELY(is_known) ? demux->last.end : look_up(demux, pkt, from, &why);
 	if (UNLIKELY(!end)) {
 		drop(demux, pkt, why);

@@ -85,7 +85,8 @@ struct demux {
 	 * also if they come in turns with others'. */
 	struct demux_tag *tags;
 	uint32_t tag_room;
-	uint32_t free_tag; /* 0: none */
+	uint32_t tag_cnt; /* that somebody has or has had */
+	uint32_t free_tag; /* of these; 0: none */
 	/* (demux_bucket.changes), of all ports */
 	uint32_t changes;
 	/* indexed by enum demux_drop; in the shared statistics file if there is one,
@@ -197,8 +198,8 @@ demux_peek(const struct demux *demux, struct ring_frame in,
 void demux_input(struct demux *demux, struct pkt *pkt,
 		 const struct demux_from *from);
 
-/* The next frame is looked up anew, also when it is like the last one. Nobody takes it from
- * its ring before it has come to an endpoint. */
+/* The next frame is looked up anew, or known by its tag, also when it is like the last one.
+ * Nobody takes one from its ring before another has come to an endpoint. */
 static inline void demux_forget_last(struct demux *demux)
 {
 	demux->last.end = NULL;

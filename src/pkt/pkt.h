@@ -52,7 +52,7 @@ struct pkt {
 		/* of a packet to be sent, see PKT_HAS_SUM */
 		uint32_t csum_sum;
 		/* of a received one: that of the flow rule that matched, where devices
-		 * can say it (ConnectX); 0 is none */
+		 * can say it (ring.has_tags); 0, or more than FLOW_TAG_MAX, is none */
 		uint32_t flow_tag;
 	};
 	uint32_t refs;

@@ -18,7 +18,7 @@
 #include "pkt/wire.h"
 #include "tests/support/fuzz.h"
 
-enum { BUFFERS = 8, BUFFER_SIZE = 2048 };
+enum { BUFFERS = 8, BUFFER_SIZE = 2048, TAG = 1 };
 
 static struct demux demux;
 static struct pkt_pool pool;
@@ -90,6 +90,8 @@ static void begin(void)
 	add(&wild, 0, 0, 0);
 	add(&bound, 0x0a000001, 0, 0);
 	add(&connected, 0x0a000001, 0x0a0000fe, 9);
+	if (demux_tag_add(&demux) != TAG)
+		abort();
 }
 
 /* In `cnt` buffers of nearly the same length. */
@@ -145,6 +147,7 @@ static void deliver(const void *frame, size_t len, size_t parts,
 
 	frame_len = len;
 	pkt->csum_verdict = verdict;
+	pkt->flow_tag = TAG;
 	demux_input(&demux, pkt, from);
 	if (!pkt_pool_is_full(&pool))
 		abort();
@@ -200,6 +203,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	begin();
 	from.rx_partial_csum = data[0] & 8;
 	from.is_local = data[0] & 16;
+	from.has_tags = data[0] & 128;
 	if (data[0] & 64) {
 		take_next(data + 1, size - 1, &from);
 		return 0;

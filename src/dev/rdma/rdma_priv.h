@@ -102,7 +102,7 @@ struct rdma_dev {
 	 * frame. */
 	struct ibv_mr *mrs[REGION_SET_MAX];
 	uint32_t lkeys[REGION_SET_MAX];
-	/* That of this process's rules, so that another process cannot have the same
+	/* Drawn by each process for the device, so that another one cannot have the same
 	 * rule. The flows' tags are added. */
 	uint32_t tag;
 	struct list rules[RDMA_RULE_BUCKETS];

@@ -581,10 +581,13 @@ TEST(a_tag_spares_the_look_up)
 	CHECK_EQ(second.cnt, 4);
 	CHECK_STR(first.text, "one");
 	CHECK_STR(second.text, "two");
-	/* what it leads to has to be as long as it says, and whole */
+	/* a broken frame leads nowhere: who has had the last one forgotten waits for one
+	 * that comes to its endpoint */
+	demux_forget_last(&demux);
 	one.ip.check++;
 	deliver_tagged(&one, tags[0]);
 	CHECK_EQ(demux.drops[DEMUX_IP_HEADER], 1);
+	CHECK(!demux.last.end);
 	/* without its tag it is looked up */
 	one.ip.check--;
 	deliver_tagged(&two, tags[1]);
@@ -593,6 +596,13 @@ TEST(a_tag_spares_the_look_up)
 	demux.seed--;
 	deliver_tagged(&one, 0);
 	CHECK_EQ(first.cnt, 5);
+	/* as it is when something else is admitted */
+	demux.seed++;
+	demux_set_rpf(&demux, NULL);
+	deliver_tagged(&two, tags[1]);
+	CHECK_EQ(second.cnt, 5);
+	CHECK_EQ(demux.drops[DEMUX_NO_ENDPOINT], 2);
+	demux.seed--;
 	demux_remove(&demux, &first.end);
 	demux_remove(&demux, &second.end);
 	end();
