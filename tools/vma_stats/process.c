@@ -175,9 +175,10 @@ int process_find(const char *dir, const char *program)
 
 /* -- requests -------------------------------------------------------------- */
 
-/* The library looks every two and a half seconds at least, and does nothing that was asked for
- * three seconds ago. Its answer may take a moment. Several who ask take turns. */
-#define DONE_NS (3 * NS_PER_SEC)
+/* The library looks every two and a half seconds at least, or some time later on a busy
+ * machine, and does nothing that was asked for five seconds ago. Its answer may take a
+ * moment. Several who ask take turns. */
+#define DONE_NS (5 * NS_PER_SEC)
 #define ANSWER_NS (NS_PER_SEC / 2)
 enum { TURN_TRIES = 1000, NAP_MS = 20 };
 static const struct timespec nap = { .tv_nsec = NAP_MS * 1000000L };
