@@ -39,8 +39,9 @@ is_address_sanitized() {
 
 tsan_options=handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0
 tsan_options=$tsan_options:suppressions=$srcdir/tests/support/tsan.supp
-# Each process would wait a second at its exit for reports of other threads.
-tsan_options=$tsan_options:atexit_sleep_ms=50
+# Each process would wait a second at its exit for reports of other threads. A child may
+# end without those of its parent, which it takes for forgotten.
+tsan_options=$tsan_options:atexit_sleep_ms=50:report_thread_leaks=0
 export TSAN_OPTIONS=$tsan_options:${TSAN_OPTIONS:-}
 
 # collect_reports DIRECTORY: where those of the thread sanitizer go.
