@@ -208,11 +208,8 @@ uint32_t demux_tag_add(struct demux *demux)
 
 void demux_tag_remove(struct demux *demux, uint32_t tag)
 {
-	struct demux_tag *at;
+	struct demux_tag *at = &demux->tags[tag - 1];
 
-	if (!tag)
-		return;
-	at = &demux->tags[tag - 1];
 	at->route.end = NULL;
 	at->next_free = demux->free_tag;
 	demux->free_tag = tag;

@@ -125,7 +125,7 @@ void demux_remove(struct demux *demux, struct endpoint *end);
 /* A tag for the packets that one flow rule brings, at most FLOW_TAG_MAX; 0: there is no
  * memory for one, and they do without. */
 uint32_t demux_tag_add(struct demux *demux);
-/* Packets may still come with it. Does nothing for 0. */
+/* Packets may still come with it. */
 void demux_tag_remove(struct demux *demux, uint32_t tag);
 
 /* The headers that we look at. Both protocols that we take begin with their ports. */

@@ -76,6 +76,7 @@ static int port_ring_create(struct dev *dev, struct pkt_pool *pool,
 	port->ring_ops.close = port_ring_close;
 	port->ring->ops = &port->ring_ops;
 	port->ring->needs_ack = port - lab.ports == 1;
+	port->ring->has_tags &= !port->has_no_tags;
 	lab.ring_cnt++;
 	*ring_out = port->ring;
 	return 0;

@@ -47,6 +47,8 @@ struct lab_port {
 	enum ring_kick kick;
 	uint32_t device_cnt;
 	bool is_busy;
+	/* it does not say which rule has brought what */
+	bool has_no_tags;
 };
 
 extern struct lab {

@@ -334,6 +334,19 @@ TEST(what_ports_count_is_the_rings)
 	lab_end();
 }
 
+/* What comes by one that has none could seem to have one. */
+TEST(tags_are_those_of_all_ports)
+{
+	lab_begin(BOND_MODE_8023AD, BOND_LAYER34, ALL);
+	CHECK(lab.ring->has_tags);
+	lab_end();
+	lab_prepare();
+	lab.ports[1].has_no_tags = true;
+	lab_open(BOND_MODE_8023AD, BOND_LAYER34, ALL);
+	CHECK(!lab.ring->has_tags);
+	lab_end();
+}
+
 TEST(a_wish_for_stamps_goes_to_all_ports)
 {
 	lab_begin(BOND_MODE_8023AD, BOND_LAYER34, ALL);
