@@ -308,7 +308,7 @@ static long change_member(struct fd_object *obj, int epfd, int op, int fd,
 		return add(epfd, obj, fd, event);
 	set = epoll_set_get(epfd);
 	if (!set) {
-		epoll_set_ask_parent(epfd);
+		epoll_set_ask_parent(epfd, true);
 		return change_kernels(epfd, op, fd, event);
 	}
 	err = change(set, obj, epfd, op, fd, event);

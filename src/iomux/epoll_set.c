@@ -68,14 +68,12 @@ static struct epoll_set *create(int epfd)
 	return set;
 }
 
-void epoll_set_ask_parent(int epfd)
+void epoll_set_ask_parent(int epfd, bool is_change)
 {
 	struct fd_object *obj = fd_table_get(epfd);
-	struct endpoint *end;
-	struct stack *stack;
 
 	if (obj && kin_is_heir(obj))
-		(void)obj->ops->await(obj, &end, &stack);
+		kin_ask(obj, is_change);
 	fd_object_put(obj);
 }
 
@@ -88,7 +86,7 @@ struct epoll_set *epoll_set_make(int epfd)
 
 	if (!set)
 		return NULL;
-	epoll_set_ask_parent(epfd);
+	epoll_set_ask_parent(epfd, true);
 	err = fd_table_exchange(epfd, NULL, &set->obj);
 	if (!err)
 		return set;
@@ -258,14 +256,13 @@ void epoll_sets_leave(void)
 	fd_visit(&epoll_set_ops, leave_at_exit);
 }
 
-/* The kernel's set lacks the connections that are ours. */
 static struct fd_object *set_heir(struct fd_object *obj, int fd)
 {
 	struct epoll_set *set = epoll_set_of(obj);
 
 	return list_is_empty(&set->items) ?
 		       NULL :
-		       kin_make_heir(obj, &set->heir, fd, KIN_ANY_USE);
+		       kin_make_heir(obj, &set->heir, fd, kin_use_of_sets());
 }
 
 static _Atomic uint64_t numbers;

@@ -140,8 +140,9 @@ static inline bool epoll_is_set(const struct fd_object *obj)
 }
 
 /* In the child of a fork: if the set is its parent's as well, the kernel has all that is
- * in it from now on. Inside the bracket. */
-void epoll_set_ask_parent(int epfd);
+ * in it from now on; or only where the child is about to change it (kin.h). Inside the
+ * bracket. */
+void epoll_set_ask_parent(int epfd, bool is_change);
 /* The set that epfd names, which becomes known if it is not yet: with a reference, or
  * NULL without memory. */
 struct epoll_set *epoll_set_make(int epfd) MUST_CHECK;

@@ -672,7 +672,7 @@ static COLD void ask_parent(int epfd)
 	if (os_is_inside())
 		return;
 	os_enter();
-	epoll_set_ask_parent(epfd);
+	epoll_set_ask_parent(epfd, false);
 	os_leave();
 	errno = saved_errno;
 }

@@ -25,6 +25,7 @@
 #include "os/inside.h"
 #include "sock/sock.h"
 #include "sock/tcp_right.h"
+#include "sock/user_msg.h"
 
 /* What a child asks for. It had a copy of the parent's memory, so it knows the object by
  * its address there; the parent believes it only what its own table says, too. */
@@ -77,6 +78,7 @@ static struct {
 	/* The child's end, which both have for the time of a fork; -1. Forks come one
 	 * after the other. */
 	int childs_end;
+	enum kin_use use_of_sets;
 } kin = { .childs_end = -1 };
 
 /* One that is not used, and that our thread does not look at either. */
@@ -142,10 +144,16 @@ static int open_channel(struct channel *c)
 
 static bool give_up_own_heirs(void);
 
-bool kin_before_fork(void)
+enum kin_use kin_use_of_sets(void)
+{
+	return kin.use_of_sets;
+}
+
+bool kin_before_fork(enum kin_use sets)
 {
 	struct channel *c = NULL;
 
+	kin.use_of_sets = sets;
 	/* without a network there is no thread of ours that could answer */
 	if (sock_params.net_if_made() && give_up_own_heirs())
 		c = free_channel();
@@ -536,7 +544,7 @@ static COLD long use_twin(struct heir *h)
 	}
 	answer = ask_until_it_is_done(h, fd);
 	if (answer == UNASKED)
-		return atomic_load(&h->is_settled) ?
+		return atomic_load(&h->is_settled) || h->use == KIN_CHANGES ?
 			       0 :
 			       not_done(fd, "cannot be asked for the connection");
 	if (is_socket && is_in_repair(fd)) {
@@ -554,9 +562,17 @@ static inline long may_pass(struct fd_object *obj)
 {
 	struct heir *h = heir_of(obj);
 
-	return h->use == KIN_HANDING_ON || atomic_load(&h->is_settled) ?
+	return h->use != KIN_ANY_USE || atomic_load(&h->is_settled) ?
 		       0 :
 		       use_twin(h);
+}
+
+static long change(struct fd_object *obj)
+{
+	struct heir *h = heir_of(obj);
+	long err = atomic_load(&h->is_settled) ? 0 : use_twin(h);
+
+	return err ? err : FD_PASS;
 }
 
 static long use(struct fd_object *obj)
@@ -574,14 +590,46 @@ static long use(struct fd_object *obj)
 		return use(obj);                                            \
 	}
 #include "os/calls.def"
+
+#define CHANGE_OP(name, params)                                             \
+	static long change_by_##name(struct fd_object *obj, FD_UNWRAP params) \
+	{                                                                   \
+		return change(obj);                                         \
+	}
+CHANGE_OP(bind, (int fd, const struct sockaddr *addr, socklen_t len))
+CHANGE_OP(connect, (int fd, const struct sockaddr *addr, socklen_t len))
+CHANGE_OP(listen, (int fd, int backlog))
+CHANGE_OP(shutdown, (int fd, int how))
+CHANGE_OP(setsockopt, (int fd, int level, int name, const void *value, socklen_t len))
 #pragma GCC diagnostic pop
 
-/* What concerns the number alone is this process's own. */
-static long fcntl_of_heir(struct fd_object *obj, int fd UNUSED, int cmd,
-			  void *arg UNUSED)
+/* Who sleeps in the parent has looked for O_NONBLOCK before; that it is gone, nobody there
+ * looks for. A worker may say again what its parent has said. */
+static bool is_unheard(int fd, int flags)
 {
+	int have = real.fcntl(fd, F_GETFL);
+
+	return have >= 0 && ((have & ~flags & O_NONBLOCK) || (flags & ~have & O_ASYNC));
+}
+
+/* What concerns the number alone is this process's own. */
+static long fcntl_of_heir(struct fd_object *obj, int fd, int cmd, void *arg)
+{
+	if (cmd == F_SETFL && is_unheard(fd, (int)(uintptr_t)arg))
+		return change(obj);
 	return cmd == F_GETFD || cmd == F_SETFD || cmd == F_GETFL ? FD_PASS :
 								    use(obj);
+}
+
+static long ioctl_of_heir(struct fd_object *obj, int fd, unsigned long request, void *arg)
+{
+	if ((request != FIONBIO && request != FIOASYNC) ||
+	    !user_is_plausible(arg, sizeof(int)))
+		return use(obj);
+	if (request == FIONBIO)
+		return is_unheard(fd, *(int *)arg ? O_NONBLOCK : 0) ? change(obj) :
+								      use(obj);
+	return *(int *)arg ? change(obj) : use(obj);
 }
 
 static long getsockopt_of_heir(struct fd_object *obj, int fd UNUSED, int level,
@@ -602,7 +650,7 @@ static void heir_leave(struct fd_object *obj, int fd UNUSED,
 {
 	struct heir *h = heir_of(obj);
 
-	if (!atomic_load(&h->is_settled))
+	if (h->use != KIN_CHANGES && !atomic_load(&h->is_settled))
 		(void)!use_twin(h);
 }
 
@@ -652,6 +700,11 @@ static struct fd_ops heir_ops = {
 bool kin_is_heir(const struct fd_object *obj)
 {
 	return obj->ops == &heir_ops;
+}
+
+void kin_ask(struct fd_object *heir, bool is_change)
+{
+	(void)!(is_change ? change(heir) : use(heir));
 }
 
 /* -- the child of a fork ------------------------------------------------------------- */
@@ -720,9 +773,9 @@ void kin_before_spawn(void)
 	fd_visit(&heir_ops, ask_if_inherited);
 }
 
-static bool ask_now(struct fd_object *obj, int fd)
+static bool ask_now(struct fd_object *obj, int fd UNUSED)
 {
-	heir_leave(obj, fd, REASON_FORKS, STATS_BY_FORK);
+	(void)!change(obj);
 	return false;
 }
 
@@ -781,7 +834,13 @@ void kin_forked(void)
 void kin_start(void)
 {
 	fd_ops_fill(&channel_ops);
+	heir_ops.bind = change_by_bind;
+	heir_ops.connect = change_by_connect;
+	heir_ops.listen = change_by_listen;
+	heir_ops.shutdown = change_by_shutdown;
+	heir_ops.setsockopt = change_by_setsockopt;
 	heir_ops.fcntl = heir_ops.fcntl64 = fcntl_of_heir;
+	heir_ops.ioctl = ioctl_of_heir;
 	heir_ops.getsockopt = getsockopt_of_heir;
 	fd_ops_fill(&heir_ops);
 }

@@ -81,7 +81,11 @@ void sock_kinds_before_fork(void)
 
 void sock_kinds_share(void)
 {
-	tsocks_before_fork();
+	bool has_tcp = tsocks_exist();
+
+	/* the kernel's set of epoll may lack connections that are ours */
+	tsocks_before_fork((has_tcp || udp_has_heirs()) &&
+			   kin_before_fork(has_tcp ? KIN_ANY_USE : KIN_CHANGES));
 }
 
 void sock_kinds_after_fork(void)

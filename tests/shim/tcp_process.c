@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -863,6 +864,48 @@ static void set_outlives_its_process(void)
 	await_child(-1);
 }
 
+static void no_handler(int sig)
+{
+	(void)sig;
+}
+
+/* What a child says of a listener that both have holds for its parent, too. */
+static void listener_is_set_by_a_child(void)
+{
+	struct sigaction act = { .sa_handler = no_handler };
+	/* again and again, since one signal may come before the wait */
+	struct itimerval often = { { .tv_usec = 50000 }, { .tv_usec = 50000 } };
+	struct timeval limit = { .tv_usec = 10000 };
+	struct sockaddr_in name;
+	int pair[2], listener;
+	pid_t pid;
+
+	sigaction(SIGALRM, &act, NULL);
+	for (int i = 0; i < 2; i++) {
+		listener = listening(&name, 8);
+		make_pair_of(listener, &name, pair);
+		set_blocking(listener, i);
+		pid = fork();
+		if (pid == 0) {
+			if (i)
+				setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &limit,
+					   sizeof(limit));
+			else
+				set_blocking(listener, true);
+			_exit(0);
+		}
+		await_child(pid);
+		if (i)
+			alarm(5);
+		else
+			setitimer(ITIMER_REAL, &often, NULL);
+		SAY("accept %s\n", err(accept(listener, NULL, NULL)));
+		setitimer(ITIMER_REAL, &(struct itimerval){ 0 }, NULL);
+		close(listener);
+		close_pair(pair);
+	}
+}
+
 const struct scenario process_scenarios[] = {
 	SCENARIO(idle_children, OURS),
 	SCENARIO(child_closes_its_copies, OURS),
@@ -886,5 +929,6 @@ const struct scenario process_scenarios[] = {
 	SCENARIO(rights_go, MIXED),
 	SCENARIO(rights_go_beside_flights, MIXED),
 	SCENARIO(listener_after_a_child, OURS),
+	SCENARIO(listener_is_set_by_a_child, OURS),
 	SCENARIO_END,
 };

@@ -175,6 +175,7 @@ static const struct scenario *const lists[] = {
 	length_scenarios,
 	stamp_scenarios,
 	process_scenarios,
+	child_scenarios,
 	ready_scenarios,
 	mux_scenarios,
 	set_scenarios,

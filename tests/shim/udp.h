@@ -29,6 +29,7 @@ extern const struct scenario option_scenarios[];
 extern const struct scenario control_scenarios[];
 extern const struct scenario stamp_scenarios[];
 extern const struct scenario process_scenarios[];
+extern const struct scenario child_scenarios[];
 extern const struct scenario ready_scenarios[];
 extern const struct scenario length_scenarios[];
 extern const struct scenario mux_scenarios[];

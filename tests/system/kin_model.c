@@ -217,7 +217,7 @@ static void fork_it(enum who who)
 	pid_t pid;
 
 	channel_made = channel_of[who];
-	is_shared = kin_before_fork();
+	is_shared = kin_before_fork(KIN_ANY_USE);
 	pid = fork();
 	if (pid) {
 		CHECK(is_shared);

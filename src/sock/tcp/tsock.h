@@ -28,10 +28,10 @@ void tsocks_ask_guards(void);
 bool tsocks_share_ports(void);
 void tsocks_look_at_ports(void);
 
-/* Before a fork: the child's heirs can ask for what they need (kin.h), or its sockets are
- * the kernel's. Before a program is started beside this one: what it inherits is the
+/* Before a fork: the child's heirs can ask for what they need (`is_shared`, kin.h), or its
+ * sockets are the kernel's. Before a program is started beside this one: what it inherits is the
  * kernel's. Before the process ends: the kernel delivers what we have not. */
-void tsocks_before_fork(void);
+void tsocks_before_fork(bool is_shared);
 void tsocks_before_spawn(void);
 void tsocks_before_exit(void);
 bool tsocks_exist(void);

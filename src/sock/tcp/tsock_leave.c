@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "os/file.h"
 #include "os/inside.h"
-#include "sock/kin.h"
 #include "sock/tcp_right.h"
 #include "sock/tcp/tcp_gift.h"
 #include "sock/tcp/tcp_twin.h"
@@ -795,11 +794,11 @@ static bool unlisten_for_fork(struct fd_object *obj, int fd)
 }
 
 /* Connections first: they live by the rule of their listener. */
-void tsocks_before_fork(void)
+void tsocks_before_fork(bool is_shared)
 {
 	if (!tsocks_exist())
 		return;
-	if (kin_before_fork()) {
+	if (is_shared) {
 		tsocks_lend_listeners();
 		return;
 	}

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fd/fd_pool.h"
+#include "sock/kin.h"
 #include "sock/tx_followed.h"
 #include "sock/udp/udp_priv.h"
 
@@ -200,6 +201,16 @@ void udp_forked(void)
 	udp_ports_forked();
 }
 
+/* The child may receive and send by the twin. */
+static struct fd_object *udp_heir(struct fd_object *obj, int fd)
+{
+	struct udp *u = udp_of(obj);
+
+	return u->has_heir && attachment_is_made(&u->sock.att) ?
+		       kin_make_heir(obj, &u->heir, fd, KIN_CHANGES) :
+		       NULL;
+}
+
 static _Atomic uint64_t numbers;
 
 static void udp_await_room(struct fd_object *obj)
@@ -213,6 +224,7 @@ struct fd_ops udp_ops = {
 	.quick_sendto = udp_quick_sendto,
 	.name = "udp",
 	.numbers = &numbers,
+	.heir = udp_heir,
 	.leave = sock_leave,
 	.twin_event = udp_twin_event,
 	.await = sock_await,

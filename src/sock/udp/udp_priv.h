@@ -124,6 +124,7 @@ struct udp {
 	/* A child of a fork has the socket too; and at the last look something
 	 * waited here unread, when so many had been read, and since then. */
 	bool has_heir;
+	struct fd_object *heir; /* in that child (kin.h) */
 	bool is_neglected;
 	uint64_t neglected_since;
 	uint64_t neglected_from_ns;

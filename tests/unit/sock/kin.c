@@ -5,8 +5,10 @@
 #include "sock/kin.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -90,7 +92,7 @@ static pid_t fork_it(void)
 {
 	pid_t pid;
 
-	CHECK(kin_before_fork());
+	CHECK(kin_before_fork(KIN_ANY_USE));
 	pid = fork();
 	if (pid) {
 		kin_after_fork();
@@ -210,6 +212,106 @@ TEST(listeners_are_asked_for_when_they_are_handed_on)
 	serve_to_the_end();
 	CHECK_EQ(ended(pid), 0);
 	CHECK_EQ(leave_cnt, 1);
+	have_no_more();
+}
+
+static long set_flags(struct fd_object *obj, long flags)
+{
+	return obj->ops->fcntl(obj, twin[0], F_SETFL, (void *)flags);
+}
+
+/* What asks of a socket by which the child may receive and send as it is. */
+static void change(int step)
+{
+	struct fd_object *obj = found(twin[0]);
+	int yes = 1, no = 0;
+
+	switch (step) {
+	case 0:
+		CHECK_EQ(set_flags(obj, 0), FD_PASS);
+		break;
+	case 1:
+		CHECK_EQ(obj->ops->ioctl(obj, twin[0], FIONBIO, &no), FD_PASS);
+		break;
+	case 2:
+		CHECK_EQ(set_flags(obj, O_NONBLOCK | O_ASYNC), FD_PASS);
+		break;
+	case 3:
+		CHECK_EQ(obj->ops->shutdown(obj, twin[0], SHUT_RD), FD_PASS);
+		break;
+	case 4:
+		CHECK_EQ(obj->ops->setsockopt(obj, twin[0], SOL_SOCKET, SO_BROADCAST, &yes,
+					      sizeof(yes)),
+			 FD_PASS);
+		break;
+	}
+	fd_object_put(obj);
+}
+
+TEST(changes_are_asked_for)
+{
+	enum { STEPS = 5 };
+	int yes = 1;
+
+	for (int step = 0; step < STEPS; step++) {
+		pid_t pid;
+
+		have(KIN_CHANGES);
+		fcntl(twin[0], F_SETFL, O_NONBLOCK);
+		pid = fork_it();
+		if (pid == 0) {
+			struct fd_object *obj = found(twin[0]);
+
+			CHECK_EQ(read_by(twin[0]), FD_PASS);
+			/* as it is already */
+			CHECK_EQ(set_flags(obj, O_NONBLOCK), FD_PASS);
+			CHECK_EQ(obj->ops->ioctl(obj, twin[0], FIONBIO, &yes), FD_PASS);
+			/* who gets it may use it as well */
+			obj->ops->leave(obj, twin[0], REASON_HANDED_ON, STATS_BY_HAND);
+			fd_object_put(obj);
+			change(step);
+			change(step);
+			_exit(0);
+		}
+		serve_to_the_end();
+		CHECK_EQ(ended(pid), 0);
+		CHECK_EQ(leave_cnt, 1);
+		CHECK_EQ(left_for, REASON_FORKS);
+		have_no_more();
+	}
+}
+
+TEST(who_changes_nothing_asks_for_nothing)
+{
+	pid_t pid;
+
+	have(KIN_CHANGES);
+	pid = fork_it();
+	if (pid == 0) {
+		CHECK_EQ(read_by(twin[0]), FD_PASS);
+		_exit(0);
+	}
+	serve_to_the_end();
+	CHECK_EQ(ended(pid), 0);
+	CHECK_EQ(leave_cnt, 0);
+	have_no_more();
+}
+
+/* It has what the kernel has, while nobody tells the parent. */
+TEST(changes_need_no_answer)
+{
+	pid_t pid;
+
+	have(KIN_CHANGES);
+	pid = fork_it();
+	if (pid == 0) {
+		close_range(STDERR_FILENO + 1, ~0U, 0);
+		change(3);
+		_exit(0);
+	}
+	serve_to_the_end();
+	CHECK_EQ(ended(pid), 0);
+	CHECK_EQ(leave_cnt, 0);
 	have_no_more();
 }
 
@@ -411,7 +513,7 @@ TEST(without_a_network_nothing_is_shared)
 {
 	have(KIN_ANY_USE);
 	sock_params.net_if_made = no_net;
-	CHECK(!kin_before_fork());
+	CHECK(!kin_before_fork(KIN_ANY_USE));
 	CHECK(!kin_is_shared_since(kin_fork_cnt() - 1));
 	have_no_more();
 }
@@ -439,7 +541,7 @@ TEST(too_many_children_are_refused)
 
 	have(KIN_ANY_USE);
 	CHECK_EQ(pipe(pipes), 0);
-	while (cnt < 1000 && kin_before_fork()) {
+	while (cnt < 1000 && kin_before_fork(KIN_ANY_USE)) {
 		pid_t pid = fork();
 
 		if (pid == 0) {
