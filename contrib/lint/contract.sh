@@ -74,6 +74,9 @@ script_cases() {
 	*/system/*_mirror_mlx5 | */system/*_mirror_verbs)
 		script_cases "${1%_*}"
 		;;
+	*/system/tcp_exit_mlx5)
+		sed -nE 's/^CASES=\$\{CASES:-(.*)\}$/\1/p' "$1.sh" | tr ' ' '\n'
+		;;
 	*/system/tcp_mlx5 | */system/tcp_verbs)
 		script_cases tests/system/tcp_xdp
 		;;

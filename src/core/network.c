@@ -679,7 +679,7 @@ void network_stop(void)
 	sock_kinds_stop();
 	/* nothing can be done at the end any more */
 	if (net)
-		net_ending(net, true);
+		net_ending(net, DEV_ENDS);
 }
 
 bool network_begin_alone(void)
@@ -748,10 +748,11 @@ void network_before_exit(void)
 
 	if (!net || !net_is_free_within(net, EXIT_PATIENCE_MS * NS_PER_MS))
 		return;
+	net_ending(net, DEV_IS_LEFT);
 	sock_kinds_before_exit();
 	mux_before_exit();
 	net_flush(net, EXIT_FLUSH_MS * NS_PER_MS);
-	net_ending(net, true);
+	net_ending(net, DEV_ENDS);
 }
 
 void network_end_what_stays(void)
@@ -766,10 +767,11 @@ void network_before_exec(void)
 
 	if (!net || !net_is_free_within(net, EXIT_PATIENCE_MS * NS_PER_MS))
 		return;
+	net_ending(net, DEV_IS_LEFT);
 	sock_kinds_before_exec();
 	mux_before_exit();
 	net_flush(net, EXIT_FLUSH_MS * NS_PER_MS);
-	net_ending(net, true);
+	net_ending(net, DEV_ENDS);
 }
 
 void network_goes_on(void)
@@ -777,7 +779,7 @@ void network_goes_on(void)
 	struct net *net = get_ending();
 
 	if (net)
-		net_ending(net, false);
+		net_ending(net, DEV_GOES_ON);
 }
 
 /* Of the devices that may still be opened, only AF_XDP's without rights. */

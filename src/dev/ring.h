@@ -135,6 +135,17 @@ struct dev_verdict {
 	char text[128];
 };
 
+/* How far a process is that ends, or becomes another program. */
+enum dev_end {
+	DEV_GOES_ON, /* after all */
+	/* The sockets leave. A handler may end the process that it has interrupted in the
+	 * middle of malloc: from now on flow_remove() leaves memory as it is. */
+	DEV_IS_LEFT,
+	/* They have left: what the device has changed and would outlast the process is
+	 * undone. */
+	DEV_ENDS,
+};
+
 struct dev_ops {
 	/* "xdp", for logs and statistics. */
 	const char *name;
@@ -208,9 +219,8 @@ struct dev_ops {
 	void (*rights_go)(struct dev *dev);
 
 	/* The process is about to end, or to become another program, without closing the
-	 * device: what that has changed and would outlast the process is undone. False: it
-	 * goes on after all. */
-	void (*ending)(struct dev *dev, bool is_ending);
+	 * device. */
+	void (*ending)(struct dev *dev, enum dev_end how_far);
 
 	/* Ends it; all rings are closed. The device is one user less of its
 	 * region, which lives on while sockets hold frames of it. */

@@ -138,7 +138,7 @@ static void needs_no_rights(struct dev *dev UNUSED)
 {
 }
 
-static void leaves_nothing(struct dev *dev UNUSED, bool is_ending UNUSED)
+static void leaves_nothing(struct dev *dev UNUSED, enum dev_end how_far UNUSED)
 {
 }
 

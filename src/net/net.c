@@ -254,14 +254,14 @@ void net_rights_go(struct net *net)
 	net_control_release(net);
 }
 
-void net_ending(struct net *net, bool is_ending)
+void net_ending(struct net *net, enum dev_end how_far)
 {
 	struct netif *netif;
 
 	net_control_acquire(net);
 	LIST_FOR_EACH(netif, &net->netifs, link)
 		if (netif->dev)
-			netif->dev->ops->ending(netif->dev, is_ending);
+			netif->dev->ops->ending(netif->dev, how_far);
 	net_control_release(net);
 }
 

@@ -142,9 +142,8 @@ void net_flush(struct net *net, uint64_t ns);
 /* The process may be about to give up rights. */
 void net_rights_go(struct net *net) EXCLUDES(net->control);
 
-/* The process is about to end, or to become another program, and its devices with it.
- * False: it goes on after all. */
-void net_ending(struct net *net, bool is_ending) EXCLUDES(net->control);
+/* The process is about to end, or to become another program, and its devices with it. */
+void net_ending(struct net *net, enum dev_end how_far) EXCLUDES(net->control);
 
 /* Processes what is in the rings of all stacks at the time of the call. */
 void net_poll_all(struct net *net) EXCLUDES(net->control);

@@ -271,6 +271,17 @@ static bool has_room(const struct dev *dev)
 	return cnt < the_card->conf.rules_max;
 }
 
+/* Those that have ended, for the next ones: a card does not free the memory of a program,
+ * which may end them where it has interrupted malloc. */
+static struct list spare = LIST_INIT(spare);
+
+static struct rule *rule_alloc(void)
+{
+	struct list *link = list_pop_front(&spare);
+
+	return link ? LIST_ENTRY(link, struct rule, link) : malloc(sizeof(struct rule));
+}
+
 int rule_create(struct ctx *ctx, struct qp *qp, const struct rule *params,
 		struct rule **rule_out)
 {
@@ -284,7 +295,7 @@ int rule_create(struct ctx *ctx, struct qp *qp, const struct rule *params,
 	/* The kernel's filter has one verdict for a match. */
 	if (claim && claim->is_trap != params->is_trap)
 		return -EOPNOTSUPP;
-	rule = malloc(sizeof(*rule));
+	rule = rule_alloc();
 	if (!rule)
 		return ret;
 	*rule = *params;
@@ -327,7 +338,7 @@ void rule_destroy(struct rule *rule)
 	list_remove(&rule->link);
 	rule->qp->obj.n_users--;
 	obj_remove(rule->ctx, &rule->obj);
-	free(rule);
+	list_push_back(&spare, &rule->link);
 }
 
 unsigned int steer_frame(struct dev *dev, const uint8_t *frame, size_t len,

@@ -72,7 +72,7 @@ EXTRA_DIST += %D%/cable_lab.sh %D%/tcp_faults.sh %D%/tcp_lab.sh %D%/checksums.py
 # The same on the software ConnectX.
 if HAVE_VERBS
 if HAVE_MLX5
-system_scripts += %D%/udp_mirror_mlx5.sh %D%/udp_mirror_verbs.sh %D%/udp_mlx5.sh \
+system_scripts += %D%/tcp_exit_mlx5.sh %D%/udp_mirror_mlx5.sh %D%/udp_mirror_verbs.sh %D%/udp_mlx5.sh \
 	%D%/udp_pace_mlx5.sh %D%/udp_pace_verbs.sh %D%/vlan_mlx5.sh %D%/vlan_verbs.sh \
 	%D%/bond_mlx5.sh %D%/bond_verbs.sh \
 	%D%/udp_verbs.sh %D%/card_options.sh %D%/card_soak.sh %D%/card_stamps.sh

@@ -129,12 +129,12 @@ static void bond_rights_go(struct dev *dev)
 		own->ports[i]->ops->rights_go(own->ports[i]);
 }
 
-static void bond_ending(struct dev *dev, bool is_ending)
+static void bond_ending(struct dev *dev, enum dev_end how_far)
 {
 	struct bond_dev *own = bond_of(dev);
 
 	for (unsigned i = 0; i < own->port_cnt; i++)
-		own->ports[i]->ops->ending(own->ports[i], is_ending);
+		own->ports[i]->ops->ending(own->ports[i], how_far);
 }
 
 static void bond_close(struct dev *dev)

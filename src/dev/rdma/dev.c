@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <rdma/ib_user_verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,15 +208,49 @@ static int rdma_flow_add(struct dev *dev, const struct flow_rule *flow,
 	return 0;
 }
 
+/* The kernel's command alone: ibv_destroy_flow() frees memory as well. Whoever has changed
+ * its rights since it opened the device may not write it. */
+static bool drop(struct rdma_dev *own, const struct rule *rule)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr head;
+		struct ib_uverbs_ex_cmd_hdr more;
+		struct ib_uverbs_destroy_flow body;
+	} cmd = {
+		.head = { .command = IB_USER_VERBS_CMD_FLAG_EXTENDED |
+				     IB_USER_VERBS_EX_CMD_DESTROY_FLOW,
+			  .in_words = sizeof(cmd.body) / 8 },
+		.body.flow_handle = rule->ibv->handle,
+	};
+
+	return real.write(own->ctx->cmd_fd, &cmd, sizeof(cmd)) == sizeof(cmd);
+}
+
 static void rdma_flow_remove(struct dev *dev, const struct flow_rule *flow)
 {
-	struct rule *rule = find_rule(dev_of(dev), flow);
+	struct rdma_dev *own = dev_of(dev);
+	struct rule *rule = find_rule(own, flow);
 
 	if (!rule)
 		return;
-	uninstall(rule);
 	list_remove(&rule->link);
+	if (own->is_left && drop(own, rule)) {
+		list_push_back(&own->dropped, &rule->link);
+		return;
+	}
+	uninstall(rule);
 	free(rule);
+}
+
+/* What libibverbs has of them stays: it frees that only with the card's rule. */
+static void rdma_ending(struct dev *dev, enum dev_end how_far)
+{
+	struct rdma_dev *own = dev_of(dev);
+	struct list *link;
+
+	own->is_left = how_far != DEV_GOES_ON;
+	while (!own->is_left && (link = list_pop_front(&own->dropped)))
+		free(LIST_ENTRY(link, struct rule, link));
 }
 
 /* Rules name the interface's address. */
@@ -373,6 +408,7 @@ static struct dev_ops ops = {
 	.region_share = rdma_region_share,
 	.check = rdma_check,
 	.link_changed = rdma_link_changed,
+	.ending = rdma_ending,
 	.close = rdma_close,
 };
 
@@ -554,6 +590,7 @@ static void init_dev(struct rdma_dev *own, const struct backend_request *request
 		snprintf(dev->mode, sizeof(dev->mode), "%.20s port %u",
 			 ibv_get_device_name(device), own->port);
 	own->tag = draw_tag();
+	list_init(&own->dropped);
 	for (int i = 0; i < RDMA_RULE_BUCKETS; i++)
 		list_init(&own->rules[i]);
 }

@@ -106,6 +106,10 @@ struct rdma_dev {
 	 * rule. The flows' tags are added. */
 	uint32_t tag;
 	struct list rules[RDMA_RULE_BUCKETS];
+	/* The process is about to end (dev_ops.ending), and rules that the card does not
+	 * have any more, though libibverbs takes them for some. */
+	bool is_left;
+	struct list dropped;
 	/* Made when the interface was taken, to find out whether that is possible;
 	 * for the first ring. */
 	struct rdma_queues first;

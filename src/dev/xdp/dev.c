@@ -359,9 +359,10 @@ static void xdp_rights_go(struct dev *dev)
 	steer_rights_go(dev_of(dev)->steer);
 }
 
-static void xdp_ending(struct dev *dev, bool is_ending)
+static void xdp_ending(struct dev *dev, enum dev_end how_far)
 {
-	tags_ending(&dev_of(dev)->tags, dev, is_ending);
+	if (how_far != DEV_IS_LEFT)
+		tags_ending(&dev_of(dev)->tags, dev, how_far == DEV_ENDS);
 }
 
 static void xdp_close(struct dev *dev)

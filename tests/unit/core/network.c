@@ -551,12 +551,15 @@ TEST(nothing_runs_after_the_stop)
 	os_leave();
 }
 
-/* What the device was told of the end of the process: ends, goes on, or nothing. */
-static enum { TOLD_NOTHING, TOLD_ENDS, TOLD_GOES_ON } told;
+/* What the device was told of the end of the process. */
+static enum { TOLD_NOTHING, TOLD_IT_IS_LEFT, TOLD_ENDS, TOLD_GOES_ON } told, was_told;
 
-static void hear(struct dev *dev UNUSED, bool is_ending)
+static void hear(struct dev *dev UNUSED, enum dev_end how_far)
 {
-	told = is_ending ? TOLD_ENDS : TOLD_GOES_ON;
+	was_told = told;
+	told = how_far == DEV_GOES_ON ? TOLD_GOES_ON :
+	       how_far == DEV_ENDS    ? TOLD_ENDS :
+					TOLD_IT_IS_LEFT;
 }
 
 static unsigned rights_gone;
@@ -609,6 +612,7 @@ TEST(devices_hear_of_the_end_of_the_process)
 {
 	begin_with_device();
 	network_before_exit();
+	CHECK_EQ(was_told, TOLD_IT_IS_LEFT);
 	CHECK_EQ(told, TOLD_ENDS);
 	os_leave();
 }
@@ -617,6 +621,7 @@ TEST(devices_hear_of_an_exec_and_that_it_failed)
 {
 	begin_with_device();
 	network_before_exec();
+	CHECK_EQ(was_told, TOLD_IT_IS_LEFT);
 	CHECK_EQ(told, TOLD_ENDS);
 	network_goes_on();
 	CHECK_EQ(told, TOLD_GOES_ON);

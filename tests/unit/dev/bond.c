@@ -206,10 +206,10 @@ TEST(ports_hear_of_the_end_of_the_process)
 {
 	lab_begin(BOND_MODE_ACTIVEBACKUP, BOND_LAYER2, 1);
 	lab.dev->ops->rights_go(lab.dev);
-	lab.dev->ops->ending(lab.dev, true);
+	lab.dev->ops->ending(lab.dev, DEV_ENDS);
 	FOR_EACH_PORT(port)
 		CHECK(port->is_ending && port->rights_gone == 1);
-	lab.dev->ops->ending(lab.dev, false);
+	lab.dev->ops->ending(lab.dev, DEV_GOES_ON);
 	FOR_EACH_PORT(port)
 		CHECK(!port->is_ending);
 	lab_end();

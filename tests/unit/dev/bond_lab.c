@@ -122,9 +122,9 @@ static void port_rights_go(struct dev *dev)
 	port_of(dev)->rights_gone++;
 }
 
-static void port_ending(struct dev *dev, bool is_ending)
+static void port_ending(struct dev *dev, enum dev_end how_far)
 {
-	port_of(dev)->is_ending = is_ending;
+	port_of(dev)->is_ending = how_far == DEV_ENDS;
 }
 
 static int port_link_changed(struct dev *dev)
