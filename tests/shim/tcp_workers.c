@@ -119,6 +119,88 @@ static void ended_before_a_fork(void)
 	}
 }
 
+/* It has failed when it returns, and nobody has asked why. A connection lives on at the port
+ * where nobody listens any more. */
+static int refused(int pair[2])
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), fd = made_nonblocking();
+
+	make_pair_of(listener, &name, pair);
+	close(listener);
+	SAY("connect %s\n", err(connect_to(fd, &name)));
+	await(fd, POLLERR);
+	return fd;
+}
+
+/* SO_ERROR alone says that a socket which can be written is not connected. */
+static void say_why(const char *who, int fd)
+{
+	SAY("%s: events %#x\n", who, (unsigned)await(fd, POLLIN | POLLOUT | POLLRDHUP));
+	for (int i = 0; i < 2; i++)
+		say_error(fd);
+	for (int i = 0; i < 2; i++)
+		receive(fd, MSG_DONTWAIT);
+	SAY("events %#x\n", (unsigned)await(fd, POLLIN | POLLOUT | POLLRDHUP));
+}
+
+static void ask_in_a_child(int fd)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		say_why("child", fd);
+		_exit(0);
+	}
+	await_child(pid);
+	say_why("parent", fd);
+}
+
+/* The child outlives the process that has connected, as a daemon does. */
+static void ask_in_a_daemon(void)
+{
+	int go[2], gone[2];
+	pid_t pid;
+	char c;
+
+	if (pipe(go) != 0 || pipe(gone) != 0)
+		SAY("pipe: %m\n");
+	pid = fork();
+	if (pid == 0) {
+		int pair[2], fd = refused(pair);
+
+		if (fork() != 0)
+			_exit(0);
+		close(go[1]);
+		if (read(go[0], &c, 1) == 0)
+			say_why("daemon", fd);
+		_exit(0);
+	}
+	close(gone[1]);
+	await_child(pid);
+	close_pair(go);
+	/* until nobody has the other end */
+	if (read(gone[0], &c, 1) != 0)
+		SAY("read: %m\n");
+	close(gone[0]);
+}
+
+static void refused_before_a_fork(void)
+{
+	int pair[2];
+
+	for (int is_told = 0; is_told < 2; is_told++) {
+		int fd = refused(pair);
+
+		if (is_told)
+			say_error(fd);
+		ask_in_a_child(fd);
+		close(fd);
+		close_pair(pair);
+	}
+	ask_in_a_daemon();
+}
+
 /* It is the owner who becomes another program, and has no device before. */
 static void become_another_program(int way)
 {
@@ -704,6 +786,7 @@ static void ended_in_malloc(void)
 const struct scenario worker_scenarios[] = {
 	SCENARIO(ended_before_a_fork, MIXED),
 	SCENARIO(ended_before_an_exec, MIXED),
+	SCENARIO(refused_before_a_fork, MIXED),
 	SCENARIO(child_for_each_connection, MIXED),
 	SCENARIO(connection_is_handed_on, MIXED),
 	SCENARIO(ended_before_it_is_handed_on, MIXED),

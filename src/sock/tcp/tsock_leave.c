@@ -333,15 +333,29 @@ static COLD void fail_anew(struct tsock *t, int err)
 	tsock_unlock(t);
 }
 
+/* The kernel connects it, and nobody waits for that. */
+static int begin_connect(const struct tsock *t, int fd, const struct user_name *peer)
+{
+	struct sockaddr_storage name;
+	socklen_t len = sizeof(name);
+	int flags = real.fcntl(fd, F_GETFL), err;
+
+	user_name_write(peer, t->sock.domain, &name, &len);
+	(void)!real.fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	err = real.connect(fd, (struct sockaddr *)&name, len) == 0 || errno == EINPROGRESS ?
+		      0 :
+		      -errno;
+	(void)!real.fcntl(fd, F_SETFL, flags);
+	return err;
+}
+
 /* By the kernel, what has only begun: nobody has said anything yet. -EAGAIN: it is not
  * opening any more; -ENOTCONN: it has failed. */
 static int begin_anew(struct tsock *t, int fd)
 {
-	struct sockaddr_storage name;
 	struct user_name peer = { t->key.remote, t->key.remote_port };
-	socklen_t len = sizeof(name);
 	bool was_deferred = atomic_load(&t->is_deferred);
-	int flags, err;
+	int err;
 
 	if (!stop_opening(t))
 		return -EAGAIN;
@@ -351,13 +365,7 @@ static int begin_anew(struct tsock *t, int fd)
 	if (was_deferred && atomic_load(&t->opens_fast))
 		(void)!tsock_set_twin_fast(fd, true);
 	sock_detach(&t->sock);
-	user_name_write(&peer, t->sock.domain, &name, &len);
-	flags = real.fcntl(fd, F_GETFL);
-	(void)!real.fcntl(fd, F_SETFL, flags | O_NONBLOCK);
-	err = real.connect(fd, (struct sockaddr *)&name, len) == 0 || errno == EINPROGRESS ?
-		      0 :
-		      -errno;
-	(void)!real.fcntl(fd, F_SETFL, flags);
+	err = begin_connect(t, fd, &peer);
 	if (err) {
 		fail_anew(t, err);
 		return -ENOTCONN;
@@ -369,6 +377,76 @@ static int begin_anew(struct tsock *t, int fd)
 	is_theirs(t);
 	tsock_unlock(t);
 	return 0;
+}
+
+/* 0: it stands still, and the error is the twin's to say. */
+static int stop_failed(struct tsock *t, int *error_out)
+{
+	int err = -ENOTCONN;
+
+	tsock_lock(t);
+	if (!t->was_open && !t->is_orphan &&
+	    (!t->pcb || tcp_state(t->pcb) == TCPS_CLOSED)) {
+		list_push_back(&t->engine->moving, &t->moving);
+		*error_out = t->error;
+		t->error = 0;
+		err = 0;
+	}
+	tsock_unlock(t);
+	return err;
+}
+
+/* False: somebody does not let it end, and it fails in another way. */
+static bool await_refusal(int fd)
+{
+	for (uint64_t ns = 0; ns < ANSWER_NS && !tcp_twin_is_closed(fd); ns += ANSWER_NAP_NS)
+		inside_nap(ANSWER_NAP_NS);
+	return tcp_twin_is_closed(fd);
+}
+
+/* Nobody listens on port 0. The kernel refuses it as it would refuse any, and the socket is
+ * one whose connection has failed; why it has, only a refusal can say. */
+static int refuse_twin(const struct tsock *t, int fd, int error)
+{
+	const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
+	const struct user_name loopback = { ip_addr_from_v4(htobe32(INADDR_LOOPBACK)), 0 };
+	int err = begin_connect(t, fd, &loopback), said;
+	socklen_t len = sizeof(said);
+
+	if (err)
+		return err;
+	if (!await_refusal(fd))
+		(void)!real.connect(fd, &nobody, sizeof(nobody));
+	if (!error)
+		(void)!real.getsockopt(fd, SOL_SOCKET, SO_ERROR, &said, &len);
+	return 0;
+}
+
+/* What has never been open, and has failed: who asks the twin must not believe that it is
+ * connected, since it can be written and SO_ERROR says nothing. */
+static int move_failed(struct tsock *t, int fd)
+{
+	int error, err = tsocks_shall_stay() ? -EOPNOTSUPP : stop_failed(t, &error);
+
+	if (err)
+		return err;
+	tsock_unguard(t, fd);
+	sock_detach(&t->sock);
+	err = refuse_twin(t, fd, error);
+	tsock_lock(t);
+	pkt_put_list(&t->held);
+	if (!err) {
+		let_go(t);
+	} else {
+		list_remove(&t->moving);
+		t->error = error;
+		tsock_update(t, 0);
+	}
+	tsock_unlock(t);
+	if (err)
+		log_dbg("fd %d: that the connection has failed the kernel cannot say: %s", fd,
+			strerror(-err));
+	return err;
 }
 
 /* -- two ends in one process ---------------------------------------------------------------- */
@@ -626,6 +704,8 @@ static int go_back(struct tsock *t, int fd, uint64_t since_ns)
 	if (tsock_is_ended_state(state)) {
 		tsock_show_keepalive(t, fd);
 		err = move_ended(t, fd);
+		if (err == -ENOTCONN)
+			err = move_failed(t, fd);
 		if (err) {
 			tsock_unguard(t, fd);
 			return -ENOTCONN;
