@@ -649,6 +649,9 @@ static long go_on(struct tsock *t, int fd, bool is_first, int flags)
 	mutex_acquire(&t->sock.config);
 	if (tsock_is_ours(t))
 		result = settle(t, result);
+	/* the twin has failed in its place since, and this call says so */
+	else if (result != 0 && tsock_phase(t) == TSOCK_KERNELS && sock_owns_fd(&t->sock, fd))
+		result = FD_PASS;
 	mutex_release(&t->sock.config);
 	return result;
 }
