@@ -156,6 +156,16 @@ void progress_watch_twin(int fd, struct fd_object *obj)
 			strerror(-err));
 }
 
+/* While the kernel reads for us what an fd has to tell, it holds the file. This waits for
+ * that. One that we know by another number it does not find. */
+void progress_forget_twin(int fd)
+{
+	int set = epfd();
+
+	if (set >= 0)
+		(void)syscall_raw(SYS_epoll_ctl, set, EPOLL_CTL_DEL, fd, 0, 0, 0);
+}
+
 /* -- rings --------------------------------------------------------------------- */
 
 #define FOR_EACH_STACK(stack)                                              \

@@ -49,6 +49,8 @@ void progress_timer_is_sooner(struct stack *stack);
 
 /* This is sock_params.watch_twin. */
 void progress_watch_twin(int fd, struct fd_object *obj);
+/* This is sock_params.forget_twin. */
+void progress_forget_twin(int fd);
 
 /* The process is about to end: has the thread call before_end. Returns when that is done,
  * or after so long. May be called from a signal handler. */

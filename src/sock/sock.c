@@ -84,9 +84,9 @@ int sock_twin_device(int fd)
 
 static void watch_twin(struct sock *s, int fd)
 {
-	if (s->is_watched)
+	if (atomic_load(&s->is_watched))
 		return;
-	s->is_watched = true;
+	atomic_store(&s->is_watched, true);
 	sock_params.watch_twin(fd, &s->obj);
 }
 
@@ -487,12 +487,14 @@ void sock_init(struct sock *s, const struct sock_kind *kind,
 }
 
 /* Whoever follows the socket for a long time has to let go of it now. */
-void sock_last_close(struct fd_object *obj, int fd UNUSED)
+void sock_last_close(struct fd_object *obj, int fd)
 {
 	struct sock *s = sock_of(obj);
 	struct watch *watch, *following;
 	struct stack *stack;
 
+	if (fd >= 0 && atomic_load(&s->is_watched))
+		sock_params.forget_twin(fd);
 	if (!sock_try_lock(s, &stack))
 		return;
 	LIST_FOR_EACH_SAFE(watch, following, &s->end.watches, link)

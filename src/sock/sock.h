@@ -91,6 +91,8 @@ struct sock_params {
 	/* Has the twin_event op called whenever the twin becomes readable or has an
 	 * error, until the twin is closed. */
 	void (*watch_twin)(int fd, struct fd_object *obj);
+	/* That is over. When the twin is closed after it, its port is free at once. */
+	void (*forget_twin)(int fd);
 
 	/* Finds a program that is installed beside the library. */
 	bool (*find_program)(const char *name, char *path, size_t size);
@@ -237,12 +239,13 @@ struct sock {
 	 * Changes under the lock of the stack that it names (sock_lock,
 	 * sock_try_lock). */
 	_Atomic(struct stack *) stack;
+	/* the twin is watched for us (sock_params); written with `config` */
+	_Atomic bool is_watched;
 
 	/* the members under `config`, which is taken before all other locks */
 	struct mutex config;
 	struct attachment att;
 	enum reason reason;
-	bool is_watched; /* the twin */
 	bool has_left; /* for good */
 	/* it has asked for what only the kernel does, and the log said so */
 	bool has_exceeded;

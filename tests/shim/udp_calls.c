@@ -750,6 +750,26 @@ static void closed_port_refuses(void)
 	close(client);
 }
 
+/* What comes just before the close is looked at by whoever watches the socket for the
+ * library. */
+static void closed_port_is_free_at_once(void)
+{
+	enum { ROUNDS = 10000 };
+	struct sockaddr_in name, mine;
+	int client = bound(&mine), refused = 0;
+
+	close(bound(&name));
+	for (int i = 0; i < ROUNDS; i++) {
+		int server = socket(AF_INET, SOCK_DGRAM, 0);
+
+		refused += bind_as_heard(server, &name) != 0;
+		send_by_kernel(client, "last", &name);
+		close(server);
+	}
+	SAY("refused: %d\n", refused);
+	close(client);
+}
+
 static void mapped_addresses(void)
 {
 	struct sockaddr_in6 any = { .sin6_family = AF_INET6 }, from = { 0 };
@@ -872,6 +892,7 @@ const struct scenario call_scenarios[] = {
 	SCENARIO(newest_of_those_with_reuseaddr, 0),
 	SCENARIO(shares_of_those_with_reuseport, 0),
 	SCENARIO(closed_port_refuses, 0),
+	SCENARIO(closed_port_is_free_at_once, 0),
 	SCENARIO(mapped_addresses, 0),
 	SCENARIO(streams_in_pieces, 14),
 	SCENARIO(streams_in_each_mode, 0),
