@@ -10,6 +10,7 @@
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -490,10 +491,71 @@ static void moved_on_to_a_peer_of_the_kernels(void)
 	close(second);
 }
 
+struct change {
+	int from, to, heard_by;
+};
+
+static void *change_number(void *arg)
+{
+	const struct change *c = arg;
+	char byte;
+
+	received_cnt += recv(c->heard_by, &byte, 1, 0) == 1;
+	if (dup2(c->from, c->to) != c->to)
+		SAY("dup2: %m\n");
+	return NULL;
+}
+
+/* A batch goes to one file, whatever becomes of its number under way. Every second datagram
+ * says how it is to be cut, and is the kernel's. */
+static void batches_whose_number_changes(void)
+{
+	enum { ROUNDS = 20, BATCH = 1000 };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(uint16_t))];
+	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(uint16_t)),
+				.cmsg_level = IPPROTO_UDP,
+				.cmsg_type = UDP_SEGMENT } };
+	static struct mmsghdr msgs[BATCH];
+	struct iovec iov = { "x", 1 };
+	uint16_t segment = 100;
+	int strays = 0;
+
+	memcpy(CMSG_DATA(&control.head), &segment, sizeof(segment));
+	for (int i = 0; i < BATCH; i++)
+		msgs[i].msg_hdr = (struct msghdr){
+			.msg_iov = &iov,
+			.msg_iovlen = 1,
+			.msg_control = i % 2 ? &control : NULL,
+			.msg_controllen = i % 2 ? sizeof(control) : 0,
+		};
+	for (int i = 0; i < ROUNDS; i++) {
+		int pair[2], other[2];
+		pthread_t thread;
+		char byte;
+
+		make_pair(pair);
+		make_pair(other);
+		pthread_create(&thread, NULL, change_number,
+			       &(struct change){ other[0], pair[0], pair[1] });
+		if (sendmmsg(pair[0], msgs, BATCH, 0) <= 0)
+			SAY("sendmmsg: %m\n");
+		pthread_join(thread, NULL);
+		settle();
+		while (recv(other[1], &byte, 1, MSG_DONTWAIT) == 1)
+			strays++;
+		close_pair(pair);
+		close_pair(other);
+	}
+	SAY("strays: %d\n", strays);
+}
+
 const struct scenario option_scenarios[] = {
 	SCENARIO(options_of_the_way, 0),
 	SCENARIO(earlier_peers_at_a_leave, 2),
 	SCENARIO(segments, 3),
+	SCENARIO(batches_whose_number_changes, 0),
 	SCENARIO(buffers_and_timeouts, 0),
 	SCENARIO(interface_that_is_not_there, 0),
 	SCENARIO(bytes_that_wait, 0),

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 
+#include "fd/fd_visit.h"
 #include "os/inside.h"
 #include "sock/udp/udp_tx.h"
 
@@ -141,12 +142,18 @@ static unsigned send_run(struct udp *u, struct mmsghdr *msgs, unsigned cnt,
 /* A burst as long as a ring takes between two kicks. */
 enum { RUN_MAX = 32 };
 
-/* Without a wait, in which the handler of a signal would not run. */
+/* Without a wait, in which the handler of a signal would not run. -EBADF: since the batch has
+ * begun, another thread has closed the number, or given it to another file. */
 static long send_by_twin(struct udp *u, int fd, const struct msghdr *msg,
 			 int flags)
 {
-	long n = inside_sendmsg(fd, msg, flags | MSG_DONTWAIT);
+	struct fd_visit visit;
+	long n;
 
+	if (!fd_visit_begin(&visit, fd, &u->sock.obj))
+		return -EBADF;
+	n = inside_sendmsg(fd, msg, flags | MSG_DONTWAIT);
+	fd_visit_end(&visit);
 	stats_count_os_tx(&u->sock.stats, n);
 	return n;
 }
@@ -179,7 +186,9 @@ long udp_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		n = udp_sendmsg(obj, fd, &msgs[done].msg_hdr, flags);
 		if (n == FD_PASS) {
 			n = send_by_twin(u, fd, &msgs[done].msg_hdr, flags);
-			if (n == -EAGAIN && !done && sock_is_blocking(&u->sock, flags))
+			if (!done && (n == -EBADF ||
+				      (n == -EAGAIN &&
+				       sock_is_blocking(&u->sock, flags))))
 				return FD_PASS;
 		}
 		if (n < 0)
