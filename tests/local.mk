@@ -19,7 +19,7 @@ AM_TESTS_ENVIRONMENT = \
 
 noinst_LIBRARIES += tests/support/libtest.a
 tests_support_libtest_a_SOURCES = tests/support/test.c tests/support/test.h \
-	tests/support/inherited.h \
+	tests/support/high_page.h tests/support/inherited.h \
 	tests/support/pcap.c tests/support/pcap.h tests/support/sleeper.h \
 	tests/support/unseen.h
 

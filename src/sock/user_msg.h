@@ -47,6 +47,13 @@ static inline bool user_is_array_plausible(const void *ptr, size_t cnt,
 	       user_is_plausible(ptr, cnt * size);
 }
 
+/* Whether a name can be put there. Programs that have not set the length may say any: there is
+ * no name that long. */
+static inline bool user_is_place_for_name(const void *ptr, socklen_t len)
+{
+	return user_is_plausible(ptr, MIN((size_t)len, sizeof(struct sockaddr_storage)));
+}
+
 /* Whether it is a timeout that the kernel would take; NULL is one, too. */
 static inline bool user_is_timeout(const struct timespec *ts)
 {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "tests/shim/tcp.h"
+#include "tests/support/high_page.h"
 
 /* -- listeners ---------------------------------------------------------------------- */
 
@@ -177,6 +178,22 @@ static void accepted_names(void)
 		close(fd);
 	}
 	close(listener);
+}
+
+/* As of a length that was never set. */
+static void accepted_name_of_a_length_beyond_memory(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 16), fd = connected(&name);
+	char *page = high_page();
+	socklen_t len = INT_MAX;
+	int child = accept(listener, (struct sockaddr *)(void *)page, &len);
+
+	SAY("%s %u\n", err(child), len);
+	close(child);
+	close(fd);
+	close(listener);
+	munmap(page, HIGH_PAGE_SIZE);
 }
 
 /* The child is lost with the name that cannot be written. */
@@ -941,6 +958,7 @@ const struct scenario listen_scenarios[] = {
 	SCENARIO(names_in_use, KERNEL),
 	SCENARIO(accepted_names, OURS),
 	SCENARIO(accept_into_bad_places, OURS),
+	SCENARIO(accepted_name_of_a_length_beyond_memory, OURS),
 	SCENARIO(flags_of_children, OURS),
 	SCENARIO(accepted_in_order, OURS),
 	SCENARIO(accept_with_a_time_limit, OURS),

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/shim/udp.h"
+#include "tests/support/high_page.h"
 
 /* That the compiler does not know them. */
 static volatile size_t no_size = SIZE_MAX;
@@ -76,6 +77,31 @@ static void receives_of_any_name(void)
 	close_pair(pair);
 }
 
+/* As of a length that was never set. */
+static void names_of_a_length_beyond_memory(void)
+{
+	char buf[16], *page = high_page();
+	struct iovec iov = { buf, sizeof(buf) };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_name = page,
+			      .msg_namelen = INT_MAX };
+	socklen_t len = INT_MAX;
+	int pair[2];
+
+	make_pair(pair);
+	next_datagram(pair);
+	SAY("recvfrom %zd", recvfrom(pair[1], buf, sizeof(buf), 0,
+				     (struct sockaddr *)(void *)page, &len));
+	SAY(" %u\n", len);
+	next_datagram(pair);
+	SAY("recvmsg %zd", recvmsg(pair[1], &msg, 0));
+	SAY(" %u\n", msg.msg_namelen);
+	received_cnt += 2;
+	close_pair(pair);
+	munmap(page, HIGH_PAGE_SIZE);
+}
+
 /* No datagram is as long. */
 static void sends_of_any_length(void)
 {
@@ -137,6 +163,7 @@ static void sends_to_any_name(void)
 const struct scenario length_scenarios[] = {
 	SCENARIO(receives_of_any_length, 0),
 	SCENARIO(receives_of_any_name, 0),
+	SCENARIO(names_of_a_length_beyond_memory, 0),
 	SCENARIO(sends_of_any_length, 0),
 	/* the last one */
 	SCENARIO(sends_to_any_name, 1),

@@ -289,7 +289,7 @@ static long tell_peer(const struct tsock *c, const struct accept_call *call)
 		return -EFAULT;
 	if ((int)*call->len < 0)
 		return -EINVAL;
-	if (!user_is_plausible(call->addr, *call->len))
+	if (!user_is_place_for_name(call->addr, *call->len))
 		return -EFAULT;
 	user_name_write(&name, c->sock.domain, call->addr, call->len);
 	return 0;

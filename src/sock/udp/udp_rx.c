@@ -169,7 +169,7 @@ static bool has_plausible_name(const struct rx_call *call)
 {
 	return !call->name ||
 	       (user_is_plausible(call->name_len, sizeof(*call->name_len)) &&
-		user_is_plausible(call->name, *call->name_len));
+		user_is_place_for_name(call->name, *call->name_len));
 }
 
 static bool is_plausible(const struct rx_call *call)
@@ -861,7 +861,7 @@ static int check_name(const struct sockaddr *addr, const socklen_t *len)
 		return -EFAULT;
 	if ((int)*len < 0)
 		return -EINVAL;
-	return user_is_plausible(addr, *len) ? 0 : -EFAULT;
+	return user_is_place_for_name(addr, *len) ? 0 : -EFAULT;
 }
 
 long udp_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
