@@ -430,18 +430,18 @@ static COLD long read_twin(struct udp *u, int fd, const struct rx_call *call)
 }
 
 /* Whether it is time to look at the twin. Threads that count together may lose a
- * count. */
+ * count. None of them finds a 0, from which it would count through all numbers. */
 static inline bool is_twin_due(struct udp *u)
 {
 	unsigned left = atomic_load_explicit(&u->os_countdown,
 					     memory_order_relaxed) - 1;
 
-	atomic_store_explicit(&u->os_countdown, left, memory_order_relaxed);
 	if (UNLIKELY(left == 0)) {
 		atomic_store_explicit(&u->os_countdown, udp_twin_interval(),
 				      memory_order_relaxed);
 		return true;
 	}
+	atomic_store_explicit(&u->os_countdown, left, memory_order_relaxed);
 	return UNLIKELY(atomic_load_explicit(&u->sock.is_twin_ready,
 					     memory_order_relaxed));
 }
