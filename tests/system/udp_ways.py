@@ -269,6 +269,38 @@ def elsewhere(namespace):
     print("after:", told, flush=True)
 
 
+class Vector(ctypes.Structure):
+    _fields_ = [("at", ctypes.c_char_p), ("len", ctypes.c_size_t)]
+
+
+class Message(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("name_len", ctypes.c_uint),
+                ("iov", ctypes.POINTER(Vector)), ("iov_cnt", ctypes.c_size_t),
+                ("control", ctypes.c_void_p), ("control_len", ctypes.c_size_t),
+                ("flags", ctypes.c_int)]
+
+
+class Counted(ctypes.Structure):
+    _fields_ = [("message", Message), ("len", ctypes.c_uint)]
+
+
+# To a group by an interface that is slower than the program. The first one is for the
+# peer.
+def batches():
+    subprocess.run("tc qdisc add dev v0 root tbf rate 8mbit burst 5k latency 10s".split())
+    s = udp(port=MINE)
+    s.settimeout(None)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+    tell("first:", s, "hello")
+    names = [struct.pack("!2xH4s8x", port, socket.inet_aton(to)) for to, port in
+             [PEER] + 99 * [("239.9.9.9", 7009)]]
+    names = [struct.pack("=H", socket.AF_INET) + name[2:] for name in names]
+    text = Vector(bytes(1000), 1000)
+    msgs = (Counted * len(names))(*[(Message(name, len(name), ctypes.pointer(text), 1),)
+                                    for name in names])
+    print("batch:", ctypes.CDLL(None).sendmmsg(s.fileno(), msgs, len(msgs), 0), flush=True)
+
+
 # By rules the receiver on 7001, what is sent to the peer's 7003, and the connection
 # to its 7004 are the kernel's.
 def ruled():

@@ -133,6 +133,12 @@ peers_are_new() {
 		[ "$(count_of 3 tx_packets)" -ge 200 ]
 }
 
+# What only the kernel sends waits for room behind what we have sent.
+batches_wait_for_room() {
+	same batches && grep -qx 'batch: 100' "$work/out" &&
+		said '^  receives  accelerated by ring'
+}
+
 changed_root() {
 	mkdir -p "$work/nothing"
 	same confined "$work/nothing" &&
@@ -201,4 +207,5 @@ single_buffers() {
 }
 
 run_cases multicast broadcast bound_to_devices routes_change renamed_in_a_stream \
-	peers_are_new changed_root changed_namespace rules_of_udp large_frames single_buffers
+	peers_are_new batches_wait_for_room changed_root changed_namespace rules_of_udp \
+	large_frames single_buffers

@@ -4,9 +4,12 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 
+#include "base/clock.h"
 #include "fd/fd_visit.h"
 #include "os/inside.h"
+#include "os/signals.h"
 #include "sock/udp/udp_tx.h"
 
 /* A message as a call, and what the call points to. */
@@ -158,6 +161,32 @@ static long send_by_twin(struct udp *u, int fd, const struct msghdr *msg,
 	return n;
 }
 
+/* How long one sleep is at most: another thread may have given the number away. */
+enum { ROOM_NAP_NS = 20 * 1000 * 1000 };
+
+/* The same, but a blocking call waits for room as the kernel would. A handler ends it, since the batch
+ * has others already. -EINTR, -EAGAIN: SO_SNDTIMEO is over; or FD_ABANDONED. */
+static COLD long send_by_twin_in_time(struct udp *u, int fd, const struct msghdr *msg,
+				      int flags)
+{
+	struct signals_mark mark = signals_mark();
+	uint64_t limit_ns = atomic_load(&u->sock.tx_timeout_ns);
+	uint64_t end_ns = limit_ns ? clock_monotonic_ns() + limit_ns : UINT64_MAX;
+	struct timespec nap = { .tv_nsec = ROOM_NAP_NS };
+	long n;
+
+	while ((n = send_by_twin(u, fd, msg, flags)) == -EAGAIN &&
+	       sock_is_blocking(&u->sock, flags) && clock_monotonic_ns() < end_ns) {
+		struct pollfd twin = { .fd = fd, .events = POLLOUT };
+		int slept = fd_wait(&u->sock.obj, &twin, 1, &nap, &mark, false, NULL,
+				    NULL);
+
+		if (slept < 0)
+			return slept == -ECANCELED ? FD_ABANDONED : slept;
+	}
+	return n;
+}
+
 long udp_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		  unsigned int cnt, int flags)
 {
@@ -185,7 +214,9 @@ long udp_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		/* one that needs more than that; with its own errors */
 		n = udp_sendmsg(obj, fd, &msgs[done].msg_hdr, flags);
 		if (n == FD_PASS) {
-			n = send_by_twin(u, fd, &msgs[done].msg_hdr, flags);
+			n = done ? send_by_twin_in_time(u, fd, &msgs[done].msg_hdr,
+							flags) :
+				   send_by_twin(u, fd, &msgs[done].msg_hdr, flags);
 			if (!done && (n == -EBADF ||
 				      (n == -EAGAIN &&
 				       sock_is_blocking(&u->sock, flags))))
