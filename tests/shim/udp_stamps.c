@@ -485,6 +485,42 @@ static void records_that_nobody_reads(void)
 	close_pair(pair);
 }
 
+/* Names that Linux takes for others: AF_UNSPEC for AF_INET, and one of no length for none. */
+static void stamps_of_sends_to_odd_names(void)
+{
+	struct iovec iov = { "text", 4 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct sockaddr_in name = { 0 };
+	socklen_t len = sizeof(name);
+	int pair[2];
+
+	make_pair(pair);
+	getpeername(pair[0], (struct sockaddr *)&name, &len);
+	name.sin_family = AF_UNSPEC;
+	msg.msg_name = &name;
+	stamp(pair[0], SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE |
+			       SOF_TIMESTAMPING_OPT_ID | SOF_TIMESTAMPING_OPT_TSONLY);
+	for (int i = 0; i < 3; i++) {
+		send(pair[0], "text", 4, 0);
+		receive(pair[1], 0);
+		record(pair[0], 64, 512);
+		SAY("of no family %s\n", err(sendto(pair[0], "text", 4, 0,
+						    (struct sockaddr *)&name, len)));
+		receive(pair[1], 0);
+		record(pair[0], 64, 512);
+		msg.msg_namelen = i ? 0 : len;
+		SAY("message %s\n", err(sendmsg(pair[0], &msg, 0)));
+		receive(pair[1], 0);
+		record(pair[0], 64, 512);
+	}
+	name.sin_port = 0;
+	SAY("no port %s\n", err(sendto(pair[0], "x", 1, 0, (struct sockaddr *)&name, len)));
+	SAY("short %s\n", err(sendto(pair[0], "x", 1, 0, (struct sockaddr *)&name, 8)));
+	name.sin_family = AF_INET6;
+	SAY("family %s\n", err(sendto(pair[0], "x", 1, 0, (struct sockaddr *)&name, len)));
+	close_pair(pair);
+}
+
 /* -- with the kernel -------------------------------------------------------------- */
 
 /* Some of the datagrams are not ours to send. The numbers are of all. */
@@ -640,6 +676,7 @@ const struct scenario stamp_scenarios[] = {
 	SCENARIO(readiness_of_records, 0),
 	SCENARIO(records_cut_off, 0),
 	SCENARIO(records_that_nobody_reads, 0),
+	SCENARIO(stamps_of_sends_to_odd_names, 0),
 	SCENARIO(records_of_both_ways, 0),
 	SCENARIO(records_when_a_socket_leaves, 4),
 	SCENARIO(records_of_what_is_gathered, 2),

@@ -87,11 +87,10 @@ static bool read_msg(const struct udp *u, const struct msghdr *msg, int flags,
 		.len = (size_t)len,
 		.flags = flags,
 	};
-	if (msg->msg_name) {
+	/* one of no length is none */
+	if (msg->msg_name && msg->msg_namelen) {
 		out->call.to = &out->to;
-		if (user_name_read(u->sock.domain, msg->msg_name,
-				   msg->msg_namelen, &out->to) != 0 ||
-		    !out->to.port)
+		if (!udp_read_name(u, msg->msg_name, msg->msg_namelen, &out->to))
 			return false;
 	}
 	return read_control(u, msg, out);

@@ -590,6 +590,22 @@ long udp_send_call(struct udp *u, int fd, const struct tx_call *call)
 	return send_call(u, fd, call);
 }
 
+/* AF_UNSPEC on a socket of AF_INET. */
+bool udp_read_odd_name(const struct udp *u, const struct sockaddr *addr, socklen_t len,
+		       struct user_name *to)
+{
+	struct sockaddr_in name;
+
+	if (u->sock.domain != AF_INET || len < sizeof(name) ||
+	    len > sizeof(struct sockaddr_storage) || !user_is_plausible(addr, len))
+		return false;
+	memcpy(&name, addr, sizeof(name));
+	if (name.sin_family != AF_UNSPEC)
+		return false;
+	*to = (struct user_name){ ip_addr_from_v4(name.sin_addr.s_addr), name.sin_port };
+	return true;
+}
+
 long udp_sendto(struct fd_object *obj, int fd, const void *buf, size_t len,
 		int flags, const struct sockaddr *addr, socklen_t addr_len)
 {
@@ -603,9 +619,7 @@ long udp_sendto(struct fd_object *obj, int fd, const void *buf, size_t len,
 	struct user_name to;
 
 	if (addr) {
-		if (user_name_read(udp_of(obj)->sock.domain, addr, addr_len,
-				   &to) != 0 ||
-		    !to.port)
+		if (!udp_read_name(udp_of(obj), addr, addr_len, &to))
 			return udp_leave_to_twin(udp_of(obj), flags);
 		call.to = &to;
 	}

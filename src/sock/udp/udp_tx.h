@@ -14,6 +14,18 @@ long udp_send_call(struct udp *u, int fd, const struct tx_call *call);
  * twin sends it. */
 COLD long udp_send_oddly(struct udp *u, int fd, const struct tx_call *call);
 
+/* A name that is none, unless Linux takes it for one of AF_INET. */
+COLD bool udp_read_odd_name(const struct udp *u, const struct sockaddr *addr, socklen_t len,
+			    struct user_name *to) MUST_CHECK;
+/* Where a call sends to. False: it is for the kernel to judge. */
+static inline bool udp_read_name(const struct udp *u, const struct sockaddr *addr,
+				 socklen_t len, struct user_name *to)
+{
+	return (LIKELY(user_name_read(u->sock.domain, addr, len, to) == 0) ||
+		udp_read_odd_name(u, addr, len, to)) &&
+	       to->port;
+}
+
 /* Sends it if it is short and may leave at once. */
 bool udp_send_short_locked(struct udp *u, struct stack *stack, const struct tx_call *call)
 	REQUIRES(stack->lock);
