@@ -359,6 +359,50 @@ static void sent_without_a_copy(void)
 	close_pair(pair);
 }
 
+/* As servers of gRPC set it on their listeners. */
+static void copied_all_the_same(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), pair[2];
+
+	SAY("set %s\n", err(set_option(listener, SOL_SOCKET, SO_ZEROCOPY, 1)));
+	make_pair_of(listener, &name, pair);
+	SAY("accepted with %d\n", get_option(pair[1], SOL_SOCKET, SO_ZEROCOPY));
+	say_sent(pair[1], "copied", 0);
+	await_bytes(pair[0], 6);
+	receive(pair[0], 0);
+	SAY("set %s\n", err(set_option(pair[0], SOL_SOCKET, SO_ZEROCOPY, 1)));
+	say_sent(pair[0], "this, too", 0);
+	await_bytes(pair[1], 9);
+	receive(pair[1], 0);
+	SAY("off %s\n", err(set_option(pair[0], SOL_SOCKET, SO_ZEROCOPY, 0)));
+	say_sent(pair[0], "asked for in vain", MSG_ZEROCOPY);
+	await_bytes(pair[1], 17);
+	receive(pair[1], 0);
+	say_error_queue(pair[0]);
+	close_pair(pair);
+	close(listener);
+}
+
+/* Of an accepted one, whose listener had the option. */
+static void child_sends_without_a_copy(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), pair[2];
+
+	set_option(listener, SOL_SOCKET, SO_ZEROCOPY, 1);
+	make_pair_of(listener, &name, pair);
+	say_sent(pair[1], "copied", 0);
+	say_sent(pair[1], "uncopied", MSG_ZEROCOPY);
+	say_sent(pair[1], "again", MSG_ZEROCOPY);
+	await_bytes(pair[0], 19);
+	receive(pair[0], 0);
+	SAY("events %#x\n", (unsigned)await(pair[1], 0));
+	say_error_queue(pair[1]);
+	close_pair(pair);
+	close(listener);
+}
+
 const struct scenario error_queue_scenarios[] = {
 	SCENARIO(stamps_of_acknowledgments, OURS),
 	SCENARIO(stamps_of_all_stations, OURS),
@@ -371,5 +415,7 @@ const struct scenario error_queue_scenarios[] = {
 	SCENARIO(stamps_over_a_fork, MIXED),
 	SCENARIO(stamps_with_their_segments, MIXED),
 	SCENARIO(sent_without_a_copy, MIXED),
+	SCENARIO(copied_all_the_same, OURS),
+	SCENARIO(child_sends_without_a_copy, MIXED),
 	SCENARIO_END,
 };

@@ -610,7 +610,7 @@ long tsock_send_leaves(struct tsock *t, int fd, int flags, const char *what)
 
 enum {
 	TX_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM | MSG_EOR |
-		   MSG_MORE | MSG_OOB | MSG_DONTROUTE | MSG_ZEROCOPY |
+		   MSG_MORE | MSG_OOB | MSG_DONTROUTE |
 		   /* of receiving, which Linux takes no notice of */
 		   MSG_WAITALL | MSG_PEEK | MSG_TRUNC,
 };
@@ -672,6 +672,16 @@ static COLD bool has_ended(int file, off64_t offset)
 
 static long send_all(struct tsock *t, int fd, struct tx_call *call);
 
+/* MSG_ZEROCOPY, which means nothing without the option. Servers of gRPC set that on each
+ * listener, and hardly one sends so. */
+static COLD long send_uncopied(struct tsock *t, int fd, struct tx_call *call)
+{
+	if (sock_twin_option(fd, SOL_SOCKET, SO_ZEROCOPY))
+		return send_oddly(t, fd, call->flags);
+	call->flags &= ~MSG_ZEROCOPY;
+	return send_all(t, fd, call);
+}
+
 /* MSG_FASTOPEN connects first. */
 static COLD long send_fast(struct tsock *t, int fd, struct tx_call *call)
 {
@@ -690,9 +700,9 @@ static long send_all(struct tsock *t, int fd, struct tx_call *call)
 	long n;
 
 	if (UNLIKELY(call->flags & ~TX_FLAGS))
-		return call->flags & MSG_FASTOPEN ?
-			       send_fast(t, fd, call) :
-			       send_oddly(t, fd, call->flags);
+		return call->flags & MSG_ZEROCOPY ? send_uncopied(t, fd, call) :
+		       call->flags & MSG_FASTOPEN ? send_fast(t, fd, call) :
+						    send_oddly(t, fd, call->flags);
 	if (UNLIKELY(!tsock_is_ours(t))) {
 		n = tsock_fresh_error(t);
 		return n ? n : FD_PASS;
