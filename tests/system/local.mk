@@ -47,6 +47,9 @@ check_PROGRAMS += %D%/tcp_crowd %D%/tcp_flood %D%/tcp_peer %D%/bad_cable
 %C%_bad_cable_SOURCES = %D%/bad_cable.c
 %C%_tcp_peer_SOURCES = %D%/tcp_peer.c %D%/tcp_peer.h %D%/tcp_peer_serve.c %D%/tcp_peer_stream.c
 %C%_bad_cable_LDADD = src/dev/fake/libimpair-debug.a src/base/libbase-debug.a
+check_LTLIBRARIES += %D%/namesakes.la
+%C%_namesakes_la_SOURCES = %D%/namesakes.c
+%C%_namesakes_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 system_scripts += %D%/udp_doors.sh %D%/udp_xdp.sh %D%/udp_programs.sh %D%/udp_hostile.sh \
 	%D%/udp_frames.sh %D%/udp_kill.sh %D%/udp_mirror.sh %D%/udp_pace_xdp.sh %D%/udp_rpf.sh %D%/udp_tx.sh \
 	%D%/ip_headers.sh \

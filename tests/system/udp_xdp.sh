@@ -96,6 +96,14 @@ peer_on_the_kernel() {
 	expect "$(ask - 1000 300)" "right 1000" && is_accelerated $a "$in_a" 1000
 }
 
+# It stays with the kernel.
+program_has_names_of_libbpf() {
+	library=$library:$builddir/tests/system/.libs/namesakes.so \
+		start a.log $program echo 0.0.0.0 7000 || return 1
+	expect "$(ask - 100 300)" "right 100" &&
+		wait_for "names of libbpf's" "$work/a.log"
+}
+
 server_on_the_kernel() {
 	local in_b
 	start - $program echo 10.78.0.1 7000 || return 1
@@ -679,7 +687,7 @@ port_shared_on_the_kernel() {
 
 cases="both_ends_are_accelerated counters_agree_with_the_kernel sizes_up_to_a_frame longer_ones
 slow_reader_takes_no_frames child_of_a_parent_that_exits
-child_of_a_parent_that_does_not_read peer_on_the_kernel server_on_the_kernel other_traffic_is_undisturbed
+child_of_a_parent_that_does_not_read peer_on_the_kernel program_has_names_of_libbpf server_on_the_kernel other_traffic_is_undisturbed
 killed_process_leaves_nothing killed_while_a_child_lives program_closes_all_it_has
 second_process_is_told_who_has_it name_of_another_proves_nothing foreign_program_is_respected
 excluded_interface_is_left_alone firewall_is_named_or_respected firewall_that_comes_later

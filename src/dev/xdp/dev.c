@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "dev/xdp/steer_load.h"
 #include "dev/xdp/xdp_priv.h"
 #include "pkt/wire.h"
 #include "stats/stats_publish.h"
@@ -514,6 +515,8 @@ static int xdp_open(struct backend *backend,
 	/* not in each mode it sees a tag that somebody has taken off the frame */
 	if (request->has_vlans)
 		return refuse_kind(why, "AF_XDP drives none with VLANs on it");
+	if (!steer_load_is_possible())
+		return refuse_kind(why, "the program exports functions that have names of libbpf's");
 	own = calloc(1, sizeof(*own));
 	if (!own)
 		return refuse(why, -ENOMEM, "memory");

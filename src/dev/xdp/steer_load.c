@@ -4,6 +4,7 @@
 
 #include "dev/xdp/steer_load.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/if_link.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <sys/mman.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include "base/linux_compat.h"
@@ -27,6 +29,60 @@ static const char *const programs[] = {
 	[STEER_SIGHT_GSO] = "steer_by_gso",
 	[STEER_SIGHT_TAG] = "steer_by_tag",
 };
+
+/* -- whose functions they are -------------------------------------------------------- */
+
+/* What is called here and in dev/xdp, and what libbpf calls of itself when it loads. */
+static const void *const functions[] = {
+	bpf_btf_load,
+	bpf_link_create,
+	bpf_link_update,
+	bpf_map__fd,
+	bpf_map__reuse_fd,
+	bpf_map__set_max_entries,
+	bpf_map_create,
+	bpf_map_delete_elem,
+	bpf_map_freeze,
+	bpf_map_lookup_batch,
+	bpf_map_lookup_elem,
+	bpf_map_update_batch,
+	bpf_map_update_elem,
+	bpf_obj_get_info_by_fd,
+	bpf_object__close,
+	bpf_object__find_map_by_name,
+	bpf_object__find_program_by_name,
+	bpf_object__load,
+	bpf_object__next_program,
+	bpf_object__open_mem,
+	bpf_prog_load,
+	bpf_program__fd,
+	bpf_program__insn_cnt,
+	bpf_program__insns,
+	bpf_program__set_autoload,
+	bpf_program__set_flags,
+	bpf_program__set_ifindex,
+	bpf_program__set_insns,
+	btf__fd,
+	btf__find_by_name_kind,
+	btf__free,
+	btf__load_vmlinux_btf,
+	btf__name_by_offset,
+	btf__type_by_id,
+};
+
+/* The linker finds the same function for libbpf as for us. One whose object is not known
+ * counts as libbpf's. */
+bool steer_load_is_possible(void)
+{
+	Dl_info libbpf, found;
+
+	if (!dladdr(libbpf_set_print, &libbpf))
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(functions); i++)
+		if (dladdr(functions[i], &found) && found.dli_fbase != libbpf.dli_fbase)
+			return false;
+	return true;
+}
 
 /* -- what the program wants to know of the kernel --------------------------------- */
 

@@ -7,6 +7,8 @@
 #ifndef DEV_XDP_STEER_LOAD_H
 #define DEV_XDP_STEER_LOAD_H
 
+#include <stdbool.h>
+
 #include "base/compiler.h"
 #include "os/keeper_abi.h"
 
@@ -21,6 +23,13 @@ enum steer_fd {
 	STEER_KEPT_CNT = STEER_FD_CNT - STEER_FD_QUEUES,
 };
 _Static_assert((int)STEER_FD_CNT == (int)KEEPER_FDS_MAX, "room for all");
+
+/*
+ * Whether libbpf would call its own functions. A program that exports some of the same names
+ * (dnsdist has a bpf_prog_load(), which throws exceptions of C++) has libbpf and us call
+ * its own instead.
+ */
+bool steer_load_is_possible(void);
 
 /*
  * KEEPER_STEER. `kept`: the maps of the program that this one is to replace, from
