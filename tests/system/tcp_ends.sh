@@ -117,6 +117,20 @@ exec_that_fails_with_what_stays() {
 	stays becomes_nothing "exec ENOENT" "recv b'' send EPIPE" "peer ENOTCONN"
 }
 
+# The kernel alone knows how, so it has the socket from the start.
+zerocopy_without_a_way_back() {
+	peer sink 7201 "$work/go" || return 1
+	touch "$work/go"
+	(VMA_WAY_BACK=off in_ns $a a.log timeout -k 5 30 python3 -c "
+import socket
+SO_ZEROCOPY, MSG_ZEROCOPY = 60, 0x4000000
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, SO_ZEROCOPY, 1)
+s.connect(('$there', 7201))
+print(s.send(bytes(i % 251 for i in range(60000)), MSG_ZEROCOPY))") </dev/null >"$work/out" 2>&1
+	said 60000 && last_of_peer got && end_peer
+}
+
 # -- a connection in TIME_WAIT whose peer has missed the last acknowledgment --
 
 # still_answers CASE: when its program has ended, too, on the kernel and under the library.
@@ -309,6 +323,7 @@ ip netns exec $b sysctl -qw net.ipv4.conf.v0.rp_filter=1
 peer_mac=$(ip netns exec $b cat /sys/class/net/v0/address)
 for case in ${CASES:-write_is_ended write_is_handled sendfile_is_ended sendfile_is_handled \
 	exec_with_what_stays exec_that_fails_with_what_stays filter_with_what_stays \
+	zerocopy_without_a_way_back \
 	time_wait_at_exec time_wait_at_fork time_wait_handed_on time_wait_at_exit time_wait_at_exit_by_number \
 	closed_while_it_goes_on many_that_are_closed \
 	closed_before_exit closed_before_exec little_unsent_at_exit \

@@ -592,6 +592,11 @@ static bool is_kernels(struct tsock *t, const struct sock_option *option, int le
 
 	if (sock_option_is_kernels(option, value, len))
 		return true;
+	/* the send that asks for it could not go back */
+	if (level == SOL_SOCKET && name == SO_ZEROCOPY && tsocks_shall_stay()) {
+		memcpy(&flags, value, MIN(len, sizeof(flags)));
+		return flags;
+	}
 	if (level != SOL_SOCKET || name != SO_TIMESTAMPING)
 		return false;
 	memcpy(&flags, value, MIN(len, sizeof(flags)));
