@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/lock.h"
@@ -149,13 +150,28 @@ enum kin_use kin_use_of_sets(void)
 	return kin.use_of_sets;
 }
 
+/* Each child takes a descriptor of the program's for as long as it lives, which on the kernel
+ * it would not. Where only changes are asked for, a child can do without. */
+static bool may_take_descriptor(enum kin_use sets)
+{
+	enum { SHARE = 16 };
+	struct rlimit limit;
+	unsigned taken = 0;
+
+	if (sets != KIN_CHANGES)
+		return true;
+	for (unsigned i = 0; i < atomic_load(&kin.channel_cnt); i++)
+		taken += atomic_load(&kin.channels[i].fd) >= 0;
+	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && taken < limit.rlim_cur / SHARE;
+}
+
 bool kin_before_fork(enum kin_use sets)
 {
 	struct channel *c = NULL;
 
 	kin.use_of_sets = sets;
 	/* without a network there is no thread of ours that could answer */
-	if (sock_params.net_if_made() && give_up_own_heirs())
+	if (sock_params.net_if_made() && may_take_descriptor(sets) && give_up_own_heirs())
 		c = free_channel();
 	if (!c || open_channel(c) != 0)
 		return false;
@@ -544,7 +560,7 @@ static COLD long use_twin(struct heir *h)
 	}
 	answer = ask_until_it_is_done(h, fd);
 	if (answer == UNASKED)
-		return atomic_load(&h->is_settled) || h->use == KIN_CHANGES ?
+		return atomic_load(&h->is_settled) || h->use != KIN_ANY_USE ?
 			       0 :
 			       not_done(fd, "cannot be asked for the connection");
 	if (is_socket && is_in_repair(fd)) {

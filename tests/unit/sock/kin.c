@@ -298,11 +298,11 @@ TEST(who_changes_nothing_asks_for_nothing)
 }
 
 /* It has what the kernel has, while nobody tells the parent. */
-TEST(changes_need_no_answer)
+static void change_without_answer(enum kin_use as)
 {
 	pid_t pid;
 
-	have(KIN_CHANGES);
+	have(as);
 	pid = fork_it();
 	if (pid == 0) {
 		close_range(STDERR_FILENO + 1, ~0U, 0);
@@ -313,6 +313,16 @@ TEST(changes_need_no_answer)
 	CHECK_EQ(ended(pid), 0);
 	CHECK_EQ(leave_cnt, 0);
 	have_no_more();
+}
+
+TEST(changes_need_no_answer)
+{
+	change_without_answer(KIN_CHANGES);
+}
+
+TEST(changes_of_listeners_need_no_answer)
+{
+	change_without_answer(KIN_HANDING_ON);
 }
 
 TEST(copies_have_one_heir)
@@ -532,16 +542,15 @@ TEST(channels_are_used_again)
 	have_no_more();
 }
 
-/* So many children at once that there is no channel left: what they might use has to go
- * back before. */
-TEST(too_many_children_are_refused)
+/* How many children at once have a channel. */
+static int children_with_channels(enum kin_use sets)
 {
 	int pipes[2], cnt = 0;
 	char c;
 
-	have(KIN_ANY_USE);
+	have(sets);
 	CHECK_EQ(pipe(pipes), 0);
-	while (cnt < 1000 && kin_before_fork(KIN_ANY_USE)) {
+	while (cnt < 1000 && kin_before_fork(sets)) {
 		pid_t pid = fork();
 
 		if (pid == 0) {
@@ -552,13 +561,30 @@ TEST(too_many_children_are_refused)
 		kin_after_fork();
 		cnt++;
 	}
-	CHECK_EQ(cnt, 256);
 	close(pipes[1]);
 	while (waitpid(-1, NULL, 0) > 0)
 		;
 	close(pipes[0]);
 	kin_stop();
 	have_no_more();
+	return cnt;
+}
+
+/* So many that there is no channel left: what they might use has to go back before. */
+TEST(too_many_children_are_refused)
+{
+	CHECK_EQ(children_with_channels(KIN_ANY_USE), 256);
+}
+
+/* Those that ask for changes alone leave the program its descriptors. */
+TEST(children_that_need_no_answer_take_few_descriptors)
+{
+	struct rlimit limit;
+
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = 64;
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	CHECK_EQ(children_with_channels(KIN_CHANGES), 4);
 }
 
 /* -- children that lie -------------------------------------------------------------------- */
