@@ -60,7 +60,7 @@ FLAGS = {
     "TX_SCHED": 1 << 8, "TX_ACK": 1 << 9, "OPT_TSONLY": 1 << 11, "OPT_TX_SWHW": 1 << 14,
 }
 STATIONS = sum(FLAGS[name] for name in ("TX_HARDWARE", "TX_SOFTWARE", "TX_SCHED", "TX_ACK"))
-SO_ZEROCOPY = 60
+IP_MINTTL = 21
 IP_RECVERR = 11
 MSG_ERRQUEUE = 0x2000
 SKEW_NS = 250 * 10**6
@@ -347,7 +347,7 @@ def moved(way, when, address, port, count):
                 await_acks(s)
         if half == 0:
             if way == "back":
-                s.setsockopt(socket.SOL_SOCKET, SO_ZEROCOPY, 1)
+                s.setsockopt(socket.IPPROTO_IP, IP_MINTTL, 1)
             else:
                 ctypes.CDLL(None).softcx_remove(b"mlx5_0")
         # by the end of the second in which nothing is told the connection is the kernel's
