@@ -271,6 +271,21 @@ static int stop_ended(struct move *m, int *error_out)
 	return err;
 }
 
+/* The twin has it, or with `err` it stays, with the error that it had to tell. */
+static void end_ended(struct tsock *t, int err, int error)
+{
+	tsock_lock(t);
+	pkt_put_list(&t->held);
+	if (!err) {
+		let_go(t);
+	} else {
+		list_remove(&t->moving);
+		t->error = error;
+		tsock_update(t, 0);
+	}
+	tsock_unlock(t);
+}
+
 /* What is left of one that has ended: bytes that were not read, an error that was not said,
  * and the end. */
 static int move_ended(struct tsock *t, int fd)
@@ -288,16 +303,7 @@ static int move_ended(struct tsock *t, int fd)
 	err = tcp_way_back_ended(&twin, &t->key, t->pcb, error, &ops, &m,
 				 tsock_ask_now(t));
 	tcp_gift_end(&m.gift);
-	tsock_lock(t);
-	pkt_put_list(&t->held);
-	if (!err) {
-		let_go(t);
-	} else {
-		list_remove(&t->moving);
-		t->error = error;
-		tsock_update(t, 0);
-	}
-	tsock_unlock(t);
+	end_ended(t, err, error);
 	if (err)
 		log_dbg("fd %d: what is left of the connection cannot be the kernel's: %s",
 			fd, strerror(-err));
@@ -433,16 +439,7 @@ static int move_failed(struct tsock *t, int fd)
 	tsock_unguard(t, fd);
 	sock_detach(&t->sock);
 	err = refuse_twin(t, fd, error);
-	tsock_lock(t);
-	pkt_put_list(&t->held);
-	if (!err) {
-		let_go(t);
-	} else {
-		list_remove(&t->moving);
-		t->error = error;
-		tsock_update(t, 0);
-	}
-	tsock_unlock(t);
+	end_ended(t, err, error);
 	if (err)
 		log_dbg("fd %d: that the connection has failed the kernel cannot say: %s", fd,
 			strerror(-err));

@@ -120,11 +120,11 @@ struct udp {
 	 * followed yet, since there was no stack. */
 	bool has_pace;
 	bool has_pace_news;
+	struct fd_object *heir; /* in the child of a fork (kin.h) */
 	bool was_port_elsewhere; /* at the last look (udp_ports.c) */
 	/* A child of a fork has the socket too; and at the last look something
 	 * waited here unread, when so many had been read, and since then. */
 	bool has_heir;
-	struct fd_object *heir; /* in that child (kin.h) */
 	bool is_neglected;
 	uint64_t neglected_since;
 	uint64_t neglected_from_ns;
