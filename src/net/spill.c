@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* These fit a short datagram, a frame, and a large frame. */
+/* These fit a short datagram, a frame, and a large frame. What is longer, or lies in
+ * several frames, is copied to several. */
 static const uint32_t buf_sizes[SPILL_SIZES] = { 256, 2048, 4096 };
 
 void spill_init(struct spill *spill)
@@ -15,33 +16,58 @@ void spill_init(struct spill *spill)
 		pkt_stock_init(&spill->stocks[i], buf_sizes[i], UINT32_MAX);
 }
 
-/* Chooses the stock for a copy. NULL: such a packet is not copied. */
-static struct pkt_stock *stock_for(struct spill *spill, const struct pkt *pkt)
+static uint32_t piece_len(uint32_t rest)
 {
-	for (int i = 0; i < SPILL_SIZES; i++)
-		if (!pkt->next_part && pkt->len <= buf_sizes[i])
-			return &spill->stocks[i];
-	return NULL;
+	return MIN(rest, buf_sizes[SPILL_SIZES - 1]);
+}
+
+/* The stock for a piece. */
+static struct pkt_stock *stock_for(struct spill *spill, uint32_t len)
+{
+	int i = 0;
+
+	while (buf_sizes[i] < len)
+		i++;
+	return &spill->stocks[i];
 }
 
 bool spill_prepare(struct spill *spill, const struct pkt *pkt)
 {
-	struct pkt_stock *stock = stock_for(spill, pkt);
+	bool is_wanted = false;
 
-	if (!stock)
-		return false;
-	pkt_stock_prepare(stock);
-	return stock->is_wanted;
+	for (; pkt; pkt = pkt->next_part)
+		for (uint32_t done = 0; done < pkt->len;) {
+			uint32_t len = piece_len(pkt->len - done);
+			struct pkt_stock *stock = stock_for(spill, len);
+
+			pkt_stock_prepare(stock);
+			is_wanted |= stock->is_wanted;
+			done += len;
+		}
+	return is_wanted;
 }
 
 struct pkt *spill_copy(struct spill *spill, const struct pkt *pkt)
 {
-	struct pkt_stock *stock = stock_for(spill, pkt);
-	struct pkt *copy = stock ? pkt_alloc(&stock->pool) : NULL;
+	struct pkt *copy = NULL, **end = &copy;
 
+	for (const struct pkt *part = pkt; part; part = part->next_part)
+		for (uint32_t done = 0; done < part->len;) {
+			uint32_t len = piece_len(part->len - done);
+			struct pkt *piece =
+				pkt_alloc(&stock_for(spill, len)->pool);
+
+			if (!piece) {
+				pkt_put(copy);
+				return NULL;
+			}
+			memcpy(pkt_append(piece, len), part->data + done, len);
+			*end = piece;
+			end = &piece->next_part;
+			done += len;
+		}
 	if (!copy)
 		return NULL;
-	memcpy(pkt_append(copy, pkt->len), pkt->data, pkt->len);
 	copy->csum_verdict = pkt->csum_verdict;
 	copy->flags = pkt->flags;
 	copy->flow_tag = pkt->flow_tag;

@@ -23,8 +23,7 @@ void spill_init(struct spill *spill);
 /* Packets of this size may have to be copied soon. True: the stock should have more
  * memory. */
 bool spill_prepare(struct spill *spill, const struct pkt *pkt);
-/* Copies a packet into one buffer. NULL: it has several parts, is too long, or there
- * is no memory yet. */
+/* NULL: there is no memory yet. */
 struct pkt *spill_copy(struct spill *spill, const struct pkt *pkt) MUST_CHECK;
 
 #endif

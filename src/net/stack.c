@@ -370,15 +370,16 @@ static COLD unsigned spare_frames(struct stack *stack, struct ring *ring,
 				  struct pkt **batch, unsigned cnt)
 {
 	const struct stack_hold *hold = &stack->holds[ring->slot];
-	uint32_t held = ring->pool->total_cnt - ring->pool->free_cnt -
-			ring->ops->device_cnt(ring);
+	uint32_t with_device = ring->ops->device_cnt(ring);
 	unsigned left = 0;
 
-	INVARIANT(held <= ring->pool->total_cnt,
-		  "the device has no more frames than there are");
 	for (unsigned i = 0; i < cnt; i++) {
 		struct pkt *pkt = batch[i], *copy = NULL;
+		uint32_t held = ring->pool->total_cnt - ring->pool->free_cnt -
+				with_device;
 
+		INVARIANT(held <= ring->pool->total_cnt,
+			  "the device has no more frames than there are");
 		if (held > hold->soon &&
 		    spill_prepare(&stack->spill, pkt))
 			stack->afterwards |= STACK_SHORT;
@@ -394,7 +395,6 @@ static COLD unsigned spare_frames(struct stack *stack, struct ring *ring,
 			ring->counts->rx_spill_drops++;
 		}
 		pkt_put(pkt);
-		held--;
 	}
 	return left;
 }

@@ -68,7 +68,9 @@ tap_alike() {
 	local name=$1 first=$2 other diff=
 	shift 2
 	for other; do
-		diff=$(diff "$first" "$other") || break
+		diff=$(diff "$first" "$other") && continue
+		diff="of ${other##*/}: $diff"
+		break
 	done
 	if [ -z "$diff" ] && [ -s "$first" ] && ! grep -q '^exit' "$first"; then
 		tap_ok "$name"

@@ -10,7 +10,7 @@ static void begin(void)
 {
 	spill_init(&spill);
 	pkt_pool_init(&frames, 128);
-	CHECK_EQ(pkt_pool_grow(&frames, 4, 4096), 0);
+	CHECK_EQ(pkt_pool_grow(&frames, 4, 16384), 0);
 }
 
 static void end(void)
@@ -72,17 +72,73 @@ TEST(a_copy_has_a_buffer_of_its_size)
 	end();
 }
 
-TEST(a_packet_of_several_frames_is_not_copied)
+static void check_pieces(const struct pkt *copy, const struct pkt *pkt,
+			 uint32_t last_buf_size)
+{
+	CHECK_EQ(pkt_total_len(copy), pkt_total_len(pkt));
+	for (uint32_t done = 0; pkt; copy = copy->next_part) {
+		CHECK_EQ(memcmp(copy->data, pkt->data + done, copy->len), 0);
+		CHECK_EQ(copy->buf_size, copy->next_part ? 4096 : last_buf_size);
+		done += copy->len;
+		if (done == pkt->len) {
+			pkt = pkt->next_part;
+			done = 0;
+		}
+	}
+	CHECK(copy == NULL);
+}
+
+TEST(a_packet_of_several_frames_is_copied_to_several)
+{
+	struct pkt *pkt, *copy;
+
+	begin();
+	pkt = frame(4096);
+	pkt->next_part = frame(3000);
+	pkt->next_part->next_part = frame(100);
+	pkt->time_ns = 7;
+	CHECK(spill_copy(&spill, pkt) == NULL);
+	CHECK(spill_prepare(&spill, pkt));
+	grow();
+	copy = spill_copy(&spill, pkt);
+	CHECK(copy != NULL);
+	check_pieces(copy, pkt, 256);
+	CHECK_EQ(copy->time_ns, 7);
+	pkt_put(copy);
+	pkt_put(pkt);
+	end();
+}
+
+TEST(a_frame_that_is_longer_than_a_buffer_is_copied_to_several)
+{
+	struct pkt *pkt, *copy;
+
+	begin();
+	pkt = frame(9014);
+	for (uint32_t i = 0; i < pkt->len; i++)
+		pkt->data[i] = (uint8_t)(i % 251);
+	CHECK(spill_prepare(&spill, pkt));
+	grow();
+	copy = spill_copy(&spill, pkt);
+	CHECK(copy != NULL);
+	check_pieces(copy, pkt, 2048);
+	pkt_put(copy);
+	pkt_put(pkt);
+	end();
+}
+
+/* There is memory for the first piece, and not for the second one. */
+TEST(what_cannot_be_copied_whole_leaves_no_piece)
 {
 	struct pkt *pkt;
 
 	begin();
-	pkt = frame(100);
+	pkt = frame(4000);
 	CHECK(spill_prepare(&spill, pkt));
 	grow();
 	pkt->next_part = frame(100);
 	CHECK(spill_copy(&spill, pkt) == NULL);
-	CHECK(!spill_prepare(&spill, pkt));
+	CHECK(spill_prepare(&spill, pkt));
 	pkt_put(pkt);
 	end();
 }

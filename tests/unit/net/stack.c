@@ -91,16 +91,31 @@ TEST(frames_are_held_again_once_there_are_enough)
 	lone_end();
 }
 
-/* Nothing longer than a frame is copied under the lock. */
-TEST(packets_of_several_frames_are_dropped_beyond_that)
+TEST(packets_of_several_frames_are_copied_as_well)
 {
 	lone_begin();
 	lone.nic.part_cnt = 2;
-	lone_arrive(LONE_FRAMES);
+	lone_arrive(10 * LONE_FRAMES);
+	CHECK(lone.nic.ring.counts->rx_spilled > 9 * LONE_FRAMES);
+	CHECK_EQ(lone.nic.ring.counts->rx_spill_drops, 0);
+	CHECK_EQ(lone.queued_cnt, 10 * LONE_FRAMES);
+	CHECK(frames_left() >= LONE_FRAMES - LONE_POSTED - LONE_HELD_MAX - 1);
+	for (uint32_t i = 0; i < 10 * LONE_FRAMES; i++)
+		CHECK_EQ(lone_read(), i);
+	lone_end();
+}
+
+/* So many in one batch that there is no memory yet for the copies. */
+TEST(what_cannot_be_copied_is_dropped)
+{
+	lone_begin();
+	lone.nic.part_cnt = 4;
+	lone.nic.arriving_cnt = LONE_BATCH;
+	lone_poll();
 	CHECK_EQ(lone.nic.ring.counts->rx_spilled, 0);
 	CHECK(lone.nic.ring.counts->rx_spill_drops > 0);
-	CHECK_EQ(lone.queued_cnt + lone.nic.ring.counts->rx_spill_drops, LONE_FRAMES);
-	CHECK(frames_left() >= LONE_FRAMES - LONE_POSTED - LONE_HELD_MAX - LONE_HELD_MAX / 4);
+	CHECK_EQ(lone.queued_cnt + lone.nic.ring.counts->rx_spill_drops, LONE_BATCH);
+	CHECK(frames_left() >= LONE_FRAMES - LONE_POSTED - LONE_HELD_MAX - LONE_HELD_MAX / 4 - 4);
 	lone_end();
 }
 
