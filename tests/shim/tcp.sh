@@ -31,7 +31,7 @@ is_thread_sanitized && patience=90
 is_beyond_sanitizer() {
 	case $1 in
 	restarted_after_a_signal | goes_back_within_a_connect | closed_within_* | closed_under_* | \
-	closed_beside_a_send | handed_on_beside_a_receive | lingers_behind_a_* | \
+	forks_behind_a_closed_number | closed_beside_a_* | handed_on_beside_* | lingers_behind_a_* | \
 	replaced_under_* | number_changes_under_*)
 		is_thread_sanitized ;;
 	ends_of_a_sharer) is_address_sanitized ;;

@@ -34,6 +34,20 @@ static void start(pthread_t *thread, void *(*call)(void *arg), int *fd)
 	sleeper_await(caller);
 }
 
+static void hand_on(int to, int fd)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = { .align = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	struct iovec iov = { "r", 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+
+	memcpy(CMSG_DATA(&control.align), &fd, sizeof(int));
+	SAY("handed on %s\n", err(sendmsg(to, &msg, 0)));
+}
+
 /* -- close -------------------------------------------------------------------------- */
 
 enum { LONG_LEN = 6 << 20 };
@@ -99,6 +113,189 @@ static void lingers_behind_a_receive(void)
 	SAY("received %ld\n", (long)received);
 	receive(pair[1], 0);
 	close(pair[1]);
+}
+
+static pid_t pausing_child(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	return pid;
+}
+
+/* -- accept ------------------------------------------------------------------------- */
+
+static void *accept_one(void *arg)
+{
+	int fd;
+
+	caller = gettid();
+	fd = accept(*(int *)arg, NULL, NULL);
+	return (void *)(fd < 0 ? -(long)errno : fd);
+}
+
+/* A listener, and who gets its number when that is closed under an accept of a thread. */
+struct closed_listener {
+	struct sockaddr_in name, strange_name;
+	int fd, stranger, visitor;
+	pthread_t thread;
+};
+
+static void listen_beside_a_stranger(struct closed_listener *c)
+{
+	c->fd = listening(&c->name, 4);
+	c->stranger = listening(&c->strange_name, 4);
+}
+
+/* The stranger has a visitor when it returns. */
+static void replace(struct closed_listener *c)
+{
+	int next;
+
+	SAY("close %s\n", err(close(c->fd)));
+	next = fcntl(c->stranger, F_DUPFD, c->fd);
+	SAY("the same number: %d\n", next == c->fd);
+	close(c->stranger);
+	c->visitor = connected(&c->strange_name);
+	await(next, POLLIN);
+}
+
+static void say_child(const char *who, long child, int client)
+{
+	SAY("%s: %s\n", who, child < 0 ? strerrorname_np((int)-child) : "accepted");
+	say_sent(client, who, 0);
+	if (child >= 0) {
+		receive((int)child, 0);
+		close((int)child);
+	}
+	close(client);
+}
+
+static void say_accepted(struct closed_listener *c, int client)
+{
+	void *child;
+
+	pthread_join(c->thread, &child);
+	say_child("closed", (long)child, client);
+	say_child("stranger", accept(c->fd, NULL, NULL), c->visitor);
+	close(c->fd);
+}
+
+static void say_connect(int fd, const struct sockaddr_in *name)
+{
+	SAY("connect %s\n", err(connect_to(fd, name)));
+}
+
+static int connected_by_six(in_port_t port)
+{
+	struct sockaddr_in6 name = { .sin6_family = AF_INET6,
+				     .sin6_port = port,
+				     .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+
+	SAY("connect by six %s\n", err(connect(fd, (struct sockaddr *)&name, sizeof(name))));
+	return fd;
+}
+
+/* Whom we do not carry comes by the kernel. A copy of the number may be left. */
+static void closed_under_an_accept_of_the_kernels(void)
+{
+	for (int has_copy = 0; has_copy < 2; has_copy++) {
+		struct sockaddr_in6 any = { .sin6_family = AF_INET6 };
+		struct closed_listener c;
+		socklen_t len = sizeof(any);
+		int copy = -1;
+
+		c.fd = socket(AF_INET6, SOCK_STREAM, 0);
+		SAY("bind %s\n", err(bind(c.fd, (struct sockaddr *)&any, sizeof(any))));
+		SAY("listen %s\n", err(listen(c.fd, 4)));
+		getsockname(c.fd, (struct sockaddr *)&any, &len);
+		c.name = heard_at(any.sin6_port);
+		c.stranger = listening(&c.strange_name, 4);
+		if (has_copy)
+			copy = dup(c.fd);
+		start(&c.thread, accept_one, &c.fd);
+		replace(&c);
+		say_accepted(&c, connected_by_six(any.sin6_port));
+		close(copy);
+		/* it has ended with the call */
+		say_connect(c.fd = made(), &c.name);
+		close(c.fd);
+	}
+}
+
+/* A child has had the listener since before the call, or gets it meanwhile. */
+static void closed_under_an_accept_beside_a_child(void)
+{
+	for (int is_early = 0; is_early < 2; is_early++) {
+		struct closed_listener c;
+		pid_t pid = -1;
+
+		listen_beside_a_stranger(&c);
+		if (is_early)
+			pid = pausing_child();
+		start(&c.thread, accept_one, &c.fd);
+		if (!is_early)
+			pid = pausing_child();
+		replace(&c);
+		say_accepted(&c, connected(&c.name));
+		/* the child's goes on */
+		say_connect(c.fd = made(), &c.name);
+		close(c.fd);
+		kill(pid, SIGKILL);
+		await_child(pid);
+		say_connect(c.fd = made(), &c.name);
+		close(c.fd);
+	}
+}
+
+/* What the call has left behind does not keep the listener from a child. */
+static void forks_behind_a_closed_number(void)
+{
+	struct closed_listener c;
+	int copy, client;
+	void *child;
+	pid_t pid;
+
+	listen_beside_a_stranger(&c);
+	copy = dup(c.fd);
+	start(&c.thread, accept_one, &c.fd);
+	replace(&c);
+	client = connected(&c.name);
+	pthread_join(c.thread, &child);
+	say_child("closed", (long)child, client);
+	pid = fork();
+	if (pid == 0) {
+		receive(accept(copy, NULL, NULL), 0);
+		_exit(0);
+	}
+	client = connected(&c.name);
+	send_all(client, "to the child", 12);
+	await_child(pid);
+	close(client);
+	close(c.visitor);
+	close(copy);
+	close(c.fd);
+}
+
+/* The listener is on its way to another process, who does not accept. */
+static void handed_on_beside_an_accept(void)
+{
+	struct closed_listener c;
+	int way[2];
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, way);
+	listen_beside_a_stranger(&c);
+	start(&c.thread, accept_one, &c.fd);
+	hand_on(way[0], c.fd);
+	replace(&c);
+	say_accepted(&c, connected(&c.name));
+	close_pair(way);
+	say_connect(c.fd = made(), &c.name);
+	close(c.fd);
 }
 
 /* -- connect ------------------------------------------------------------------------ */
@@ -187,11 +384,6 @@ static void let_go(int sig)
 	waitpid(child, NULL, 0);
 }
 
-static void say_connect(int fd, const struct sockaddr_in *name)
-{
-	SAY("connect %s\n", err(connect_to(fd, name)));
-}
-
 /* The kernel's socket is connected when the call goes on. */
 static void goes_back_within_a_connect(void)
 {
@@ -257,13 +449,6 @@ static void say_secret(int fd)
  * the number its bytes. */
 static void hand_on_beside_a_receive(void)
 {
-	union {
-		char room[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = { .align = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
-	struct iovec iov = { "r", 1 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-			      .msg_controllen = sizeof(control) };
 	int pair[2], way[2], stranger[2], next;
 	pthread_t thread;
 	void *received;
@@ -272,8 +457,7 @@ static void hand_on_beside_a_receive(void)
 	socketpair(AF_UNIX, SOCK_STREAM, 0, stranger);
 	make_pair(pair);
 	start(&thread, receive_one, &pair[0]);
-	memcpy(CMSG_DATA(&control.align), &pair[0], sizeof(int));
-	SAY("handed on %s\n", err(sendmsg(way[0], &msg, 0)));
+	hand_on(way[0], pair[0]);
 	close(pair[0]);
 	next = fcntl(stranger[0], F_DUPFD, pair[0]);
 	SAY("the same number: %d\n", next == pair[0]);
@@ -317,11 +501,7 @@ static void close_beside_a_send(void)
 	socketpair(AF_UNIX, SOCK_STREAM, 0, stranger);
 	make_pair(pair);
 	sent = stuff(pair[0]);
-	child = fork();
-	if (child == 0) {
-		pause();
-		_exit(0);
-	}
+	child = pausing_child();
 	start(&thread, send_one, &pair[0]);
 	close(pair[0]);
 	next = fcntl(stranger[0], F_DUPFD, pair[0]);
@@ -337,6 +517,40 @@ static void close_beside_a_send(void)
 	close(stranger[0]);
 	close(stranger[1]);
 	close(pair[1]);
+}
+
+/* The same with one that waits for bytes; the child has used the connection before, or not. */
+static void closed_beside_a_receive(void)
+{
+	for (int is_used = 0; is_used < 2; is_used++) {
+		int pair[2], stranger[2], next;
+		pthread_t thread;
+		void *received;
+		pid_t child;
+
+		socketpair(AF_UNIX, SOCK_STREAM, 0, stranger);
+		make_pair(pair);
+		child = pausing_child();
+		start(&thread, receive_one, &pair[0]);
+		if (is_used)
+			used_by_a_child(pair[0]);
+		close(pair[0]);
+		next = fcntl(stranger[0], F_DUPFD, pair[0]);
+		SAY("the same number: %d\n", next == pair[0]);
+		(void)!write(stranger[1], "secret", 6);
+		sleeper_await(caller);
+		say_sent(pair[1], "x", 0);
+		pthread_join(thread, &received);
+		SAY("received %ld\n", (long)received);
+		say_secret(next);
+		kill(child, SIGKILL);
+		await_child(child);
+		receive(pair[1], 0);
+		close(stranger[0]);
+		close(stranger[1]);
+		close(next);
+		close(pair[1]);
+	}
 }
 
 static void closed_beside_a_send(void)
@@ -479,10 +693,15 @@ const struct scenario beside_scenarios[] = {
 	SCENARIO(stamp_beside_a_child, MIXED),
 	SCENARIO(handed_on_beside_a_receive, MIXED),
 	SCENARIO(closed_beside_a_send, MIXED),
+	SCENARIO(closed_beside_a_receive, MIXED),
 	SCENARIO(time_limit_beside_a_child, MIXED),
 	SCENARIO(reset_behind_a_part, MIXED),
 	SCENARIO(lingers_behind_a_send, OURS),
 	SCENARIO(lingers_behind_a_receive, OURS),
+	SCENARIO(closed_under_an_accept_of_the_kernels, MIXED),
+	SCENARIO(closed_under_an_accept_beside_a_child, MIXED),
+	SCENARIO(forks_behind_a_closed_number, MIXED),
+	SCENARIO(handed_on_beside_an_accept, MIXED),
 	SCENARIO(closed_within_a_connect, MIXED),
 	SCENARIO(goes_back_within_a_connect, MIXED),
 	SCENARIO(goes_back_before_it_is_asked, MIXED),

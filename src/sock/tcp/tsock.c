@@ -207,13 +207,13 @@ void tsock_set_way(struct tsock *t, struct tcp_way *way)
 		list_push_back(&way->users, &t->by_way);
 }
 
-int tsock_fd(struct tsock *t)
+/* One of the program's, or -1. */
+static int own_number(struct tsock *t)
 {
-	int fd = atomic_load(&t->twin_fd);
+	int fd = atomic_load_explicit(&t->seen_fd, memory_order_relaxed);
 
-	if (fd >= 0)
-		return fd;
-	fd = atomic_load_explicit(&t->seen_fd, memory_order_relaxed);
+	if (!atomic_load(&t->sock.obj.fd_cnt))
+		return -1;
 	if (sock_owns_fd(&t->sock, fd))
 		return fd;
 	for (fd = fd_table_next(0); fd >= 0; fd = fd_table_next((unsigned)fd + 1))
@@ -222,12 +222,19 @@ int tsock_fd(struct tsock *t)
 	return fd;
 }
 
+int tsock_fd(struct tsock *t)
+{
+	int fd = atomic_load(&t->twin_fd);
+
+	return fd >= 0 ? fd : own_number(t);
+}
+
 /* The number may have been closed before the visit begins, and another one be left. */
 void tsock_visit(struct tsock *t, bool (*each)(struct fd_object *obj, int fd))
 {
 	int fd, last = -1;
 
-	while ((fd = tsock_fd(t)) >= 0 && fd != last) {
+	while ((fd = own_number(t)) >= 0 && fd != last) {
 		(void)fd_visit_at(fd, &t->sock.obj, each);
 		last = fd;
 	}
@@ -475,11 +482,7 @@ static void tsock_before_close(struct fd_object *obj, int fd)
 
 	if (atomic_load(&obj->fd_cnt) == 1)
 		leave_to_kin(t, fd);
-	/* calls that wait for the kernel's socket go on with it, as in Linux; what is on its way to
-	 * another process counts as open */
-	if (UNLIKELY(atomic_load(&t->waiting_cnt)) && fd >= 0 &&
-	    file_identify(fd).ino == t->sock.obj.inode)
-		tsock_keep_twin(t, fd, true);
+	tsock_waits_go_on(t, fd);
 }
 
 /* Calls that are inside go on: what becomes of the connection is for the last of them
@@ -493,6 +496,9 @@ static void tsock_last_close(struct fd_object *obj, int fd)
 	leave_to_kin(t, fd);
 	phase = tsock_phase(t);
 	sock_last_close(obj, fd);
+	/* a call may have begun to wait behind tsock_before_close() */
+	if (phase == TSOCK_LISTENING)
+		tsock_waits_go_on(t, fd);
 	if (phase != TSOCK_OURS && phase != TSOCK_LISTENER)
 		return;
 	t->linger_s = t->may_linger ? linger_of(fd) : -1;
@@ -500,7 +506,9 @@ static void tsock_last_close(struct fd_object *obj, int fd)
 	 * One whose twin has the port needs it (tsock_release). */
 	if (fd >= 0 && t->linger_s != 0 &&
 	    (phase == TSOCK_LISTENER || !t->port || may_keep_twin(t)))
-		(void)!fd_internal_copy(fd, &t->twin_fd);
+		tsock_keep_closed(t, fd);
+	if (phase == TSOCK_LISTENER)
+		tsock_waits_go_on(t, fd);
 	if (phase == TSOCK_OURS && t->linger_s > 0)
 		atomic_store(&obj->lingers, true);
 }

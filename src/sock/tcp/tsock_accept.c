@@ -506,15 +506,13 @@ static void except_twins(struct tsock *t, int fd)
 /* What has come by the kernel's ways. No other thread of ours takes it in between. */
 static long accept_twins(struct tsock *t, int fd, const struct accept_call *call)
 {
-	struct pollfd twin = { .fd = fd, .events = POLLIN };
+	struct pollfd twin = { .events = POLLIN };
 	long result = -EAGAIN;
 
-	/* closed while we waited */
-	if (!sock_owns_fd(&t->sock, fd))
-		return -EAGAIN;
 	mutex_acquire(&t->writer);
+	twin.fd = tsock_waits_at(t, fd);
 	if (inside_poll(&twin, 1) > 0)
-		result = syscall_raw(SYS_accept4, fd, (long)call->addr,
+		result = syscall_raw(SYS_accept4, twin.fd, (long)call->addr,
 				     (long)call->len, call->flags, 0, 0);
 	mutex_release(&t->writer);
 	if (result < 0)
@@ -543,17 +541,47 @@ static long pass_to_kernel(struct tsock *t)
 	return is_lent ? FD_PASS : -EAGAIN;
 }
 
+/* The kernel accepts for a call whose number is closed. libc cannot do it, since that may be
+ * another file's. Another process may be faster, and then the call sleeps in the kernel: a
+ * handler that restarts calls has to wait there for the next connection, since no flag of
+ * accept() alone says that it shall not sleep. */
+static COLD long accept_closed(struct tsock *t, int fd, const struct accept_call *call)
+{
+	struct pollfd twin = { .events = POLLIN };
+	struct fd_visit visit;
+	int number = tsock_begin_twin(t, fd, &visit);
+	long result;
+
+	/* a close waits for visits */
+	if (number >= 0)
+		tsock_keep_twin(t, number, true);
+	tsock_end_twin(number, &visit);
+	twin.fd = atomic_load(&t->twin_fd);
+	if (twin.fd < 0)
+		return -EBADF;
+	if (inside_poll(&twin, 1) <= 0)
+		return -EAGAIN;
+	result = syscall_raw(SYS_accept4, twin.fd, (long)call->addr, (long)call->len,
+			     call->flags, 0, 0);
+	/* the wait knows whether a handler ends the call */
+	if (result < 0)
+		return result == -EINTR ? -EAGAIN : result;
+	fd_table_forget((int)result);
+	if (tsock_phase(t) == TSOCK_LISTENING && t->engine)
+		except_twins(t, (int)result);
+	return result;
+}
+
 /* While a child has the listener, too, the kernel accepts: outside the bracket. Who has to wait
  * does so with us, because it is ours again when the child has ended. */
-static long accept_lent(struct tsock *t, int fd)
+static long accept_lent(struct tsock *t, int fd, const struct accept_call *call)
 {
 	struct pollfd twin = { .fd = fd, .events = POLLIN };
 
+	if (!sock_owns_fd(&t->sock, fd))
+		return accept_closed(t, fd, call);
 	if (!sock_is_blocking(&t->sock, 0))
 		return pass_to_kernel(t);
-	/* closed while we waited */
-	if (!sock_owns_fd(&t->sock, fd))
-		return -EAGAIN;
 	return inside_poll(&twin, 1) > 0 ? pass_to_kernel(t) : -EAGAIN;
 }
 
@@ -579,7 +607,7 @@ static long accept_any(struct tsock *t, int fd, struct accept_call *call)
 	long result = -EAGAIN;
 
 	if (tsock_phase(t) == TSOCK_LISTENING) {
-		result = accept_lent(t, fd);
+		result = accept_lent(t, fd, call);
 		if (result != -EAGAIN || tsock_phase(t) == TSOCK_LISTENING)
 			return result;
 	}
@@ -595,7 +623,7 @@ static long accept_any(struct tsock *t, int fd, struct accept_call *call)
 		call->is_twins_turn = !call->is_twins_turn;
 	if (UNLIKELY(atomic_load_explicit(&t->leaves_for,
 					  memory_order_relaxed) != REASON_NONE))
-		tsock_leave_when_empty(t, fd);
+		tsock_leave_when_empty(t, tsock_waits_at(t, fd));
 	return result;
 }
 
@@ -611,6 +639,40 @@ static long look(struct tsock_wait *w)
 			tsock_wants_accept(w->t);
 	}
 	return accept_any(w->t, w->fd, call);
+}
+
+/* It has become the kernel's. libc accepts, but not before somebody has come: until libc has
+ * entered the kernel, another thread may close the number, so that we wait here. */
+static COLD long go_on_with_twin(struct tsock *t, int fd, const struct accept_call *call,
+				 uint64_t deadline_ns)
+{
+	struct pollfd twin = { .fd = fd, .events = POLLIN };
+	long result;
+
+	do {
+		if (!sock_owns_fd(&t->sock, fd))
+			result = accept_closed(t, fd, call);
+		else
+			result = inside_poll(&twin, 1) > 0 ? FD_PASS : -EAGAIN;
+		if (result != -EAGAIN)
+			return result;
+		result = tsock_wait_for_twin(t, fd, POLLIN, deadline_ns, false);
+	} while (!result);
+	return result;
+}
+
+static long accept_waiting(struct tsock *t, int fd, struct accept_call *call)
+{
+	uint64_t deadline_ns = tsock_deadline(atomic_load(&t->sock.rx_timeout_ns));
+	long result;
+
+	atomic_fetch_add(&t->waiting_cnt, 1);
+	result = tsock_wait(t, fd, look, call, READY_IN, deadline_ns, false);
+	if (UNLIKELY(result == FD_PASS && tsock_phase(t) == TSOCK_KERNELS))
+		result = go_on_with_twin(t, fd, call, deadline_ns);
+	if (result != FD_ABANDONED)
+		tsock_end_waiting(t);
+	return result;
 }
 
 /* A child may have had it since before we could join it. */
@@ -647,8 +709,7 @@ long tsock_accept4(struct fd_object *obj, int fd, struct sockaddr *addr,
 	result = accept_any(t, fd, &call);
 	if (result != -EAGAIN || !sock_is_blocking(&t->sock, 0))
 		return result;
-	return tsock_wait(t, fd, look, &call, READY_IN,
-			  tsock_deadline(atomic_load(&t->sock.rx_timeout_ns)), false);
+	return accept_waiting(t, fd, &call);
 }
 
 long tsock_accept(struct fd_object *obj, int fd, struct sockaddr *addr,

@@ -99,8 +99,8 @@ struct tsock {
 	_Atomic bool is_writing;
 	/* Fixed once the phase is one of ours. */
 	struct tcp_engine *engine;
-	/* a duplicate of the twin: of a closed socket, and of one of the kernel's for the calls
-	 * that wait; -1 */
+	/* a duplicate of the twin: of a closed socket, and of one of the kernel's or that
+	 * listens for the calls that wait; -1 */
 	_Atomic int twin_fd;
 	/* the latter: tsock_keep_twin(). With `config` */
 	bool is_twin_kept;
@@ -422,9 +422,17 @@ long tsock_wait_till_due(struct tsock *t, int fd, tsock_look_fn *look, void *ctx
  * use the twin, and returns a number of it, or -EBADF. */
 int tsock_begin_twin(struct tsock *t, int fd, struct fd_visit *visit) MUST_CHECK;
 void tsock_end_twin(int twin, struct fd_visit *visit);
-/* The kernel has it, and a call waits: there is a duplicate of this number for it, `is_closed`
- * or where the limit of fds leaves many. */
+/* The kernel has it, or it listens, and a call waits: there is a duplicate of this number for
+ * it, `is_closed` or where the limit of fds leaves many. */
 void tsock_keep_twin(struct tsock *t, int fd, bool is_closed);
+/* `fd` is about to be closed, as the last one: there is a duplicate of it until the socket is
+ * released. */
+void tsock_keep_closed(struct tsock *t, int fd);
+/* `fd` is about to be closed: as in Linux, calls that wait for what comes by the kernel go on. */
+void tsock_waits_go_on(struct tsock *t, int fd);
+/* Where a call that has begun with `fd` waits for who comes by the kernel: at a number that no
+ * other file can have; -1: nowhere. */
+int tsock_waits_at(const struct tsock *t, int fd);
 /* A call that has been counted in waiting_cnt ends. */
 void tsock_end_waiting(struct tsock *t);
 /* Closes the duplicate, if there is one, whatever it was for. */

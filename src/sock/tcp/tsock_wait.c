@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "fd/fd_internal.h"
+#include "os/file.h"
 #include "os/inside.h"
 #include "sock/kin.h"
 #include "sock/tcp/tsock_priv.h"
@@ -58,11 +59,9 @@ static long prepare(struct sock_wait *wait)
 	struct tsock_wait *w = wait_of(wait);
 
 	if (w->wait.fd_cnt)
-		w->fds[0].revents = 0;
+		w->fds[0] = (struct pollfd){ .fd = tsock_waits_at(w->t, w->fd),
+					     .events = POLLIN };
 	wait->stack = sock_stack(&w->t->sock);
-	/* The number may be closed; the call goes on all the same, as in Linux. */
-	if (w->wait.fd_cnt && !sock_owns_fd(&w->t->sock, w->fd))
-		w->fds[0].fd = -1;
 	return is_nonblocking_by_child(w) ? -EAGAIN : 0;
 }
 
@@ -72,6 +71,9 @@ static bool watch(struct sock_wait *wait)
 	struct endpoint *end = &w->t->sock.end;
 
 	endpoint_add_watch(end, &wait->waiter->watch);
+	/* who closes the number tells the watch (tsock_waits_go_on), or has done so before */
+	if (w->wait.fd_cnt && UNLIKELY(w->fds[0].fd != tsock_waits_at(w->t, w->fd)))
+		return true;
 	return (w->is_due ? w->is_due(w) : endpoint_ready(end) & w->bits) ||
 	       tsock_phase(w->t) == TSOCK_KERNELS;
 }
@@ -108,10 +110,8 @@ static long wait_until(struct tsock_wait *w, uint64_t deadline_ns, bool has_some
 	};
 	/* a listener's twin has connections, too */
 	if (tsock_phase(t) == TSOCK_LISTENER ||
-	    tsock_phase(t) == TSOCK_LISTENING) {
+	    tsock_phase(t) == TSOCK_LISTENING)
 		w->wait.fd_cnt = 1;
-		w->fds[0] = (struct pollfd){ .fd = w->fd, .events = POLLIN };
-	}
 	sock_wait_until(&w->wait, deadline_ns);
 	return sock_wait(&w->wait);
 }
@@ -144,17 +144,65 @@ void tsock_waits_forked(void)
 	atomic_store(&kept_cnt, 0);
 }
 
+int tsock_waits_at(const struct tsock *t, int fd)
+{
+	int twin = atomic_load(&t->twin_fd);
+
+	if (UNLIKELY(twin >= 0))
+		return twin;
+	return sock_owns_fd(&t->sock, fd) ? fd : -1;
+}
+
+/* The kernel accepts for one that listens, at least what comes by its own ways. */
+static bool accepts_at_twin(const struct tsock *t)
+{
+	return tsock_phase(t) == TSOCK_LISTENER || tsock_phase(t) == TSOCK_LISTENING;
+}
+
 void tsock_keep_twin(struct tsock *t, int fd, bool is_closed)
 {
 	mutex_acquire(&t->sock.config);
-	if (atomic_load(&t->twin_fd) < 0 && tsock_phase(t) == TSOCK_KERNELS && t->engine &&
-	    (is_closed || atomic_load(&kept_cnt) <
-				  tsock_twins_max(t->engine, clock_monotonic_ns())) &&
+	if (atomic_load(&t->twin_fd) < 0 &&
+	    (tsock_phase(t) == TSOCK_KERNELS || accepts_at_twin(t)) &&
+	    (is_closed || (t->engine &&
+			   atomic_load(&kept_cnt) <
+				   tsock_twins_max(t->engine, clock_monotonic_ns()))) &&
 	    fd_internal_copy(fd, &t->twin_fd) == 0) {
 		t->is_twin_kept = true;
 		atomic_fetch_add(&kept_cnt, 1);
 	}
 	mutex_release(&t->sock.config);
+}
+
+void tsock_keep_closed(struct tsock *t, int fd)
+{
+	if (LIKELY(atomic_load(&t->twin_fd) < 0)) {
+		(void)!fd_internal_copy(fd, &t->twin_fd);
+		return;
+	}
+	/* it is there for the calls that wait */
+	mutex_acquire(&t->sock.config);
+	if (t->is_twin_kept)
+		atomic_fetch_sub(&kept_cnt, 1);
+	t->is_twin_kept = false;
+	mutex_release(&t->sock.config);
+}
+
+COLD static void go_on(struct tsock *t, int fd)
+{
+	/* what is on its way to another process counts as open */
+	if (fd < 0 || file_identify(fd).ino != t->sock.obj.inode)
+		return;
+	tsock_keep_twin(t, fd, true);
+	/* who sleeps does so by the number */
+	if (accepts_at_twin(t))
+		tsock_tell_all(t, 0);
+}
+
+void tsock_waits_go_on(struct tsock *t, int fd)
+{
+	if (UNLIKELY(atomic_load(&t->waiting_cnt)))
+		go_on(t, fd);
 }
 
 void tsock_drop_twin(struct tsock *t)
@@ -173,7 +221,9 @@ void tsock_end_waiting(struct tsock *t)
 	if (atomic_fetch_sub(&t->waiting_cnt, 1) != 1 || LIKELY(atomic_load(&t->twin_fd) < 0))
 		return;
 	mutex_acquire(&t->sock.config);
-	if (t->is_twin_kept && !atomic_load(&t->waiting_cnt)) {
+	/* of one that listens, and that has another number still, the next one may wait there */
+	if (t->is_twin_kept && !atomic_load(&t->waiting_cnt) &&
+	    !(accepts_at_twin(t) && atomic_load(&t->sock.obj.fd_cnt))) {
 		/* the program's close has returned, and nobody waits for this one */
 		if (t->may_linger && !atomic_load(&t->sock.obj.fd_cnt))
 			(void)!real.setsockopt(atomic_load(&t->twin_fd), SOL_SOCKET, SO_LINGER,
