@@ -10,18 +10,19 @@
 #include "fd/right_keeper.h"
 #include "net/net.h"
 
-void confirm_later(struct net *net, int ifindex, const struct ip_addr *addr)
+bool confirm_later(struct net *net, int ifindex, const struct ip_addr *addr)
 {
 	struct confirms *confirms = &net->confirms;
 
 	for (unsigned i = 0; i < confirms->cnt; i++)
 		if (confirms->of[i].ifindex == ifindex &&
 		    ip_addr_eq(&confirms->of[i].addr, addr))
-			return;
+			return true;
 	if (confirms->cnt == CONFIRMS_MAX)
-		return;
+		return false;
 	confirms->of[confirms->cnt].ifindex = ifindex;
 	confirms->of[confirms->cnt++].addr = *addr;
+	return true;
 }
 
 static int tell(const struct net *net, int ifindex, const struct ip_addr *addr)

@@ -7,6 +7,8 @@
 #ifndef NET_CONFIRM_H
 #define NET_CONFIRM_H
 
+#include <stdbool.h>
+
 #include "base/compiler.h"
 #include "base/ipaddr.h"
 
@@ -24,7 +26,8 @@ struct confirms {
 	unsigned cnt;
 };
 
-void confirm_later(struct net *net, int ifindex, const struct ip_addr *addr);
+/* Whether there is room for it. */
+bool confirm_later(struct net *net, int ifindex, const struct ip_addr *addr);
 /* Never waits: what cannot be told now is left for the next time. */
 void confirms_tell(struct net *net);
 

@@ -125,6 +125,24 @@ static void await_neighbour(struct dst *dst, struct net *net,
 					  &path->next_hop) == 0;
 }
 
+/* Has the kernel find out whether the neighbour is still there. Each new connection comes
+ * by here for as long as the kernel has not begun: one question a second is enough. */
+static void confirm_neighbour(const struct dst *dst, struct net *net,
+			      const struct net_path *path, const struct neigh *neigh)
+	REQUIRES(net->control)
+{
+	uint64_t now = stack_now_ns(dst->query.stack);
+	int err;
+
+	if (neigh_is_asked(neigh, now))
+		return;
+	err = netlink_resolve(&net->netlink, path->ifindex, &path->next_hop);
+	if (!err || (err == -EPERM &&
+		     confirm_later(net, path->ifindex, &path->next_hop)))
+		neigh_tab_note_asked(&net->view.neighs, path->ifindex,
+				     &path->next_hop, now);
+}
+
 /* The hardware address of the neighbour. NULL: the kernel has to find it out first. */
 static const uint8_t *neighbour_mac(struct dst *dst, struct net *net,
 				    const struct net_path *path)
@@ -140,9 +158,7 @@ static const uint8_t *neighbour_mac(struct dst *dst, struct net *net,
 	case NEIGH_CONFIRM:
 		/* Until there is an answer, the old address is the best that we
 		 * have. */
-		if (netlink_resolve(&net->netlink, path->ifindex,
-				    &path->next_hop) == -EPERM)
-			confirm_later(net, path->ifindex, &path->next_hop);
+		confirm_neighbour(dst, net, path, neigh);
 		break;
 	case NEIGH_USABLE:
 		break;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 
 void neigh_tab_init(struct neigh_tab *tab)
@@ -58,6 +59,20 @@ enum neigh_advice neigh_advice(const struct neigh *neigh)
 	default:
 		return neigh->info.hw_len ? NEIGH_USABLE : NEIGH_RESOLVE;
 	}
+}
+
+bool neigh_is_asked(const struct neigh *neigh, uint64_t now_ns)
+{
+	return neigh->asked_ns && now_ns - neigh->asked_ns < NS_PER_SEC;
+}
+
+void neigh_tab_note_asked(struct neigh_tab *tab, int ifindex, const struct ip_addr *addr,
+			  uint64_t now_ns)
+{
+	struct neigh *neigh = find(tab, ifindex, addr);
+
+	if (neigh)
+		neigh->asked_ns = now_ns;
 }
 
 static bool is_dropped(const struct neigh *neigh)
@@ -157,6 +172,7 @@ int neigh_tab_set(struct neigh_tab *tab, const struct neigh_info *info)
 	has_moved = take_hw_addr(neigh, info);
 	set_state(tab, neigh, info->state);
 	neigh->epoch = tab->epoch;
+	neigh->asked_ns = 0;
 	/* The kernel says nothing when it begins to ask once more: that it has asked in
 	 * vain again is an answer to whoever waits. */
 	return has_moved || neigh_advice(neigh) != before || info->state == NUD_FAILED;
@@ -168,7 +184,10 @@ int neigh_tab_drop(struct neigh_tab *tab, int ifindex,
 	struct neigh *neigh = find(tab, ifindex, addr);
 	enum neigh_advice before = neigh_advice(neigh);
 
-	if (!neigh || is_dropped(neigh))
+	if (!neigh)
+		return 0;
+	neigh->asked_ns = 0;
+	if (is_dropped(neigh))
 		return 0;
 	set_state(tab, neigh, NUD_NONE);
 	if (!neigh->info.hw_len) {

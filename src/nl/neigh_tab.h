@@ -34,6 +34,8 @@ struct neigh_info {
 struct neigh {
 	/* state NUD_NONE: the kernel has dropped it */
 	struct neigh_info info;
+	/* When the kernel was asked to confirm it; 0: not since it last told of it. */
+	uint64_t asked_ns;
 	uint32_t epoch;
 	struct hash_link by_addr;
 	/* the known ones, or the dropped ones in the order of their dropping */
@@ -44,7 +46,8 @@ struct neigh {
 enum neigh_advice {
 	/* send */
 	NEIGH_USABLE,
-	/* send, and ask the kernel to confirm (netlink_resolve) */
+	/* send, and ask the kernel to confirm (netlink_resolve), unless
+	 * neigh_is_asked() */
 	NEIGH_CONFIRM,
 	/* nothing is known, or an answer is awaited: ask, and keep the packet
 	 * meanwhile */
@@ -69,6 +72,14 @@ const struct neigh *neigh_tab_find(const struct neigh_tab *tab, int ifindex,
 				   const struct ip_addr *addr);
 /* NULL is allowed. */
 enum neigh_advice neigh_advice(const struct neigh *neigh);
+
+/* Whether the kernel has been asked to confirm it and may still be about to: it says nothing
+ * before it begins, for which it takes its time (net.ipv4.neigh.*.delay_first_probe_time).
+ * That it has begun is news, after which the question may be put again. */
+bool neigh_is_asked(const struct neigh *neigh, uint64_t now_ns);
+/* It has just been asked. `now_ns` is not 0. */
+void neigh_tab_note_asked(struct neigh_tab *tab, int ifindex, const struct ip_addr *addr,
+			  uint64_t now_ns);
 
 /* Whether the kernel has told of it since the last neigh_tab_mark(). */
 bool neigh_tab_is_met(const struct neigh_tab *tab, const struct neigh_info *info);

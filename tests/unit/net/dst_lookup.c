@@ -4,8 +4,10 @@
 
 #include "net/dst_lookup.h"
 
+#include <errno.h>
 #include <linux/neighbour.h>
 
+#include "base/clock.h"
 #include "tests/support/test.h"
 #include "tests/unit/net/nic.h"
 
@@ -208,6 +210,91 @@ TEST(who_has_the_control_mutex_looks_up_later)
 	CHECK(dst_lookup_is_pending(&asker.lookup));
 	net_control_release(net);
 	check_way();
+	nic_end();
+}
+
+/* The time of the stack. */
+static uint64_t now_ns;
+
+static uint64_t read_now(void)
+{
+	return now_ns;
+}
+
+/* The kernel has not heard of the neighbour for some time. */
+static void begin_stale(void)
+{
+	begin_asker();
+	now_ns = 5 * NS_PER_SEC;
+	net_choose_stack(net)->clock_ns = read_now;
+	set_neighbour(NUD_REACHABLE);
+	set_neighbour(NUD_STALE);
+}
+
+/* Each of so many new destinations has the address that is known. */
+static void find_stale(int times)
+{
+	for (int i = 0; i < times; i++) {
+		asker.answers = 0;
+		begin_lookup();
+		CHECK_EQ(asker.answers, 1);
+		CHECK(asker.dst.ring == &nic.ring);
+		CHECK_MEM(asker.dst.header.eth.dst, "peer", 5);
+	}
+}
+
+/* The kernel takes five seconds before it begins, and does not say that it will. */
+TEST(a_stale_neighbour_is_asked_for_once_a_second)
+{
+	begin_stale();
+	find_stale(5);
+	CHECK_EQ(nic.resolve_cnt, 1);
+	now_ns += NS_PER_SEC - 1;
+	find_stale(5);
+	CHECK_EQ(nic.resolve_cnt, 1);
+	now_ns++;
+	find_stale(5);
+	CHECK_EQ(nic.resolve_cnt, 2);
+	nic_end();
+}
+
+TEST(a_neighbour_that_is_stale_once_more_is_asked_for_at_once)
+{
+	begin_stale();
+	find_stale(2);
+	hear_of_neighbour(NUD_REACHABLE);
+	find_stale(2);
+	CHECK_EQ(nic.resolve_cnt, 1);
+	hear_of_neighbour(NUD_STALE);
+	find_stale(2);
+	CHECK_EQ(nic.resolve_cnt, 2);
+	nic_end();
+}
+
+TEST(a_question_that_the_kernel_refused_is_put_again)
+{
+	begin_stale();
+	nic.resolve_err = -ENOBUFS;
+	find_stale(3);
+	CHECK_EQ(nic.resolve_cnt, 3);
+	nic.resolve_err = 0;
+	find_stale(3);
+	CHECK_EQ(nic.resolve_cnt, 4);
+	nic_end();
+}
+
+/* Without rights it is put later, unless there is no room for it. */
+TEST(a_question_that_is_put_later_is_one)
+{
+	begin_stale();
+	nic.resolve_err = -EPERM;
+	net->confirms.cnt = CONFIRMS_MAX;
+	find_stale(2);
+	CHECK_EQ(nic.resolve_cnt, 2);
+	net->confirms.cnt = 0;
+	find_stale(3);
+	CHECK_EQ(nic.resolve_cnt, 3);
+	CHECK_EQ(net->confirms.cnt, 1);
 	nic_end();
 }
 

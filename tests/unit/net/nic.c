@@ -54,7 +54,7 @@ static int resolve(struct netlink_conn *conn UNUSED, int ifindex,
 	nic.resolve_cnt++;
 	if (nic.while_resolving)
 		nic.while_resolving();
-	return 0;
+	return nic.resolve_err;
 }
 
 static const struct netlink_ops netlink = {

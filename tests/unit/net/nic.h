@@ -69,6 +69,8 @@ struct nic {
 	 * nothing */
 	unsigned resolve_cnt;
 	void (*while_resolving)(void);
+	/* 0, or what the kernel says to it */
+	int resolve_err;
 };
 
 extern struct net *net;

@@ -3,6 +3,7 @@
 
 #include <linux/neighbour.h>
 
+#include "base/clock.h"
 #include "tests/unit/nl/build.h"
 
 static struct neigh_tab tab;
@@ -124,6 +125,44 @@ TEST(deleted_by_hand_is_not_disproved)
 	drop();
 	CHECK_EQ(advice(), NEIGH_CONFIRM);
 	CHECK_EQ(find()->info.hw_addr[5], 7);
+	neigh_tab_destroy(&tab);
+}
+
+static bool is_asked(uint64_t now_ns)
+{
+	return neigh_is_asked(find(), now_ns);
+}
+
+static void note_asked(uint64_t now_ns)
+{
+	struct ip_addr a = addr(peer);
+
+	neigh_tab_note_asked(&tab, 3, &a, now_ns);
+	CHECK(is_asked(now_ns));
+}
+
+/* Whatever the kernel says of it, even if it is nothing new. */
+TEST(a_question_holds_for_a_second_or_until_there_is_news)
+{
+	neigh_tab_init(&tab);
+	set(NUD_STALE, 7);
+	CHECK(!is_asked(1));
+	note_asked(1);
+	CHECK(is_asked(NS_PER_SEC));
+	CHECK(!is_asked(NS_PER_SEC + 1));
+	note_asked(2);
+	set(NUD_STALE, 7);
+	CHECK(!is_asked(2));
+	note_asked(3);
+	drop();
+	CHECK_EQ(advice(), NEIGH_CONFIRM);
+	CHECK(!is_asked(3));
+	note_asked(4);
+	drop();
+	CHECK(!is_asked(4));
+	note_asked(4);
+	set(NUD_REACHABLE, 7);
+	CHECK(!is_asked(4));
 	neigh_tab_destroy(&tab);
 }
 
