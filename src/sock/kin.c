@@ -31,7 +31,7 @@
 /* What a child asks for. It had a copy of the parent's memory, so it knows the object by
  * its address there; the parent believes it only what its own table says, too. */
 struct request {
-	uint64_t object;
+	uint64_t object; /* 0: no request, but that somebody has a socket without an heir */
 	uint64_t inode; /* 0: a set of epoll */
 	int64_t fd; /* under which the parent had it at the fork */
 };
@@ -73,6 +73,9 @@ struct channel {
 
 static struct {
 	_Atomic uint64_t fork_cnt;
+	/* What this fork or an earlier one has shared, somebody may have of whom we do not
+	 * hear; 0: none has. */
+	_Atomic uint64_t unheard;
 	struct channel channels[CHANNELS_MAX];
 	/* channels behind it were never used */
 	_Atomic unsigned channel_cnt;
@@ -122,6 +125,24 @@ bool kin_is_shared(void)
 	return kin_is_shared_since(0);
 }
 
+/* The count first, which a fork raises when its channel is there; and what a channel has told
+ * after whether it has ended. */
+bool kin_may_be_shared(uint64_t first, uint64_t last)
+{
+	return atomic_load(&kin.fork_cnt) == last || kin_is_shared_since(first) ||
+	       atomic_load(&kin.unheard) > first;
+}
+
+/* Our thread, and who forks. */
+static void note_unheard(uint64_t number)
+{
+	uint64_t had = atomic_load(&kin.unheard);
+
+	while (had < number &&
+	       !atomic_compare_exchange_weak(&kin.unheard, &had, number))
+		;
+}
+
 /* It exists before there is a child: what another thread closes meanwhile is shared. */
 static int open_channel(struct channel *c)
 {
@@ -131,13 +152,14 @@ static int open_channel(struct channel *c)
 		return -errno;
 	fd_table_forget(ends[0]);
 	fd_table_forget(ends[1]);
-	atomic_store(&c->number, atomic_fetch_add(&kin.fork_cnt, 1) + 1);
+	atomic_store(&c->number, kin_fork_cnt() + 1);
 	err = fd_internal_adopt(ends[0], &c->fd);
 	if (err) {
 		inside_close(ends[0]);
 		inside_close(ends[1]);
 		return err;
 	}
+	atomic_fetch_add(&kin.fork_cnt, 1);
 	kin.childs_end = ends[1];
 	fd_object_init(&c->obj, &channel_ops, 0);
 	return 0;
@@ -173,8 +195,10 @@ bool kin_before_fork(enum kin_use sets)
 	/* without a network there is no thread of ours that could answer */
 	if (sock_params.net_if_made() && may_take_descriptor(sets) && give_up_own_heirs())
 		c = free_channel();
-	if (!c || open_channel(c) != 0)
+	if (!c || open_channel(c) != 0) {
+		note_unheard(kin_fork_cnt() + 1);
 		return false;
+	}
 	sock_params.watch_twin(atomic_load(&c->fd), &c->obj);
 	return true;
 }
@@ -196,6 +220,7 @@ void kin_stop(void)
 {
 	unsigned cnt = atomic_load(&kin.channel_cnt);
 
+	note_unheard(kin_fork_cnt());
 	for (unsigned i = 0; i < cnt; i++)
 		if (atomic_load(&kin.channels[i].fd) >= 0)
 			end_channel(&kin.channels[i]);
@@ -266,7 +291,7 @@ static void answer(int fd)
 }
 
 /* 0: there is no more of it for now; 1: one was done; or the channel has ended. */
-static long serve_one(int fd)
+static long serve_one(const struct channel *c, int fd)
 {
 	struct request request;
 	struct message m;
@@ -277,10 +302,15 @@ static long serve_one(int fd)
 	n = inside_recvmsg(fd, &m.head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n == -EAGAIN || n == -EINTR)
 		return 0;
+	/* without its end, which the program has closed, nothing is heard either */
+	if (n < 0)
+		note_unheard(atomic_load(&c->number));
 	if (n <= 0)
 		return -EPIPE;
 	way = fd_in(&m);
-	if (n == sizeof(request))
+	if (n == sizeof(request) && !request.object)
+		note_unheard(atomic_load(&c->number));
+	else if (n == sizeof(request))
 		give_to_kernel(&request);
 	/* there may have been no room for it, here or there (ask_in_turn) */
 	if (way >= 0)
@@ -296,7 +326,7 @@ static void channel_event(struct fd_object *obj, uint32_t events UNUSED)
 	long n = fd < 0 ? 0 : 1;
 
 	while (n > 0)
-		n = serve_one(fd);
+		n = serve_one(c, fd);
 	if (n < 0)
 		end_channel(c);
 }
@@ -315,6 +345,10 @@ static struct parent {
 	_Atomic int fd;
 	/* heirs that may have to ask */
 	_Atomic unsigned heir_cnt;
+	/* it knows that somebody has a socket of it without an heir */
+	_Atomic bool is_told;
+	/* for one there was no memory here */
+	bool lacks_heir;
 	/* for the time of a fork */
 	int kept;
 } parents[PARENTS_MAX];
@@ -485,6 +519,29 @@ static bool ask_in_turn(int channel, struct request *request)
 	while (!is_all_read(channel))
 		inside_nap(ASK_AGAIN_NS);
 	return !has_ended(channel);
+}
+
+/* The channel's end means nothing any more. */
+static void tell_of_unheard(struct parent *parent, int channel)
+{
+	struct request nothing = { .fd = -1 };
+
+	if (!atomic_exchange(&parent->is_told, true))
+		(void)send_request(channel, &nothing, -1);
+}
+
+/* What passes without a question goes to somebody else. */
+static COLD void note_handed_on(struct heir *h)
+{
+	_Atomic int *slot = &h->parent->fd;
+
+	/* maybe behind a filter, which our system calls do not pass */
+	if (atomic_load(&h->parent->is_told))
+		return;
+	mutex_acquire(&asking);
+	if (fd_internal_is_intact(slot))
+		tell_of_unheard(h->parent, atomic_load(slot));
+	mutex_release(&asking);
 }
 
 static enum answer ask_with_lock(struct heir *h)
@@ -666,8 +723,12 @@ static void heir_leave(struct fd_object *obj, int fd UNUSED,
 {
 	struct heir *h = heir_of(obj);
 
-	if (h->use != KIN_CHANGES && !atomic_load(&h->is_settled))
+	if (atomic_load(&h->is_settled))
+		return;
+	if (h->use != KIN_CHANGES)
 		(void)!use_twin(h);
+	else if (h->request.inode)
+		note_handed_on(h);
 }
 
 static enum fd_await heir_await(struct fd_object *obj,
@@ -735,8 +796,10 @@ static struct fd_object *make(const struct request *request,
 	if (place && *place)
 		return fd_object_hold(*place);
 	h = fd_pool_get(&heirs);
-	if (!h)
+	if (!h) {
+		parent->lacks_heir = true;
 		return NULL;
+	}
 	h->heir = NULL;
 	h->request = *request;
 	h->of = of;
@@ -816,7 +879,8 @@ void kin_forked_first(void)
 		parents[i].kept = fd_internal_keep(&parents[i].fd);
 		atomic_store(&parents[i].heir_cnt, 0);
 	}
-	atomic_store(&parents[parent_cnt % PARENTS_MAX].heir_cnt, 0);
+	if (parent_cnt < PARENTS_MAX)
+		parents[parent_cnt] = (struct parent){ .fd = -1 };
 	mutex_init(&asking, LOCK_RANK_KIN);
 	fd_pool_forked(&heirs);
 }
@@ -826,9 +890,14 @@ static void keep(struct parent *parent, int fd)
 	atomic_store(&parent->fd, -1);
 	if (fd < 0)
 		return;
-	if (!atomic_load(&parent->heir_cnt) ||
-	    fd_internal_adopt(fd, &parent->fd) != 0)
+	if (parent->lacks_heir)
+		tell_of_unheard(parent, fd);
+	if (!atomic_load(&parent->heir_cnt)) {
 		inside_close(fd);
+	} else if (fd_internal_adopt(fd, &parent->fd) != 0) {
+		tell_of_unheard(parent, fd);
+		inside_close(fd);
+	}
 }
 
 void kin_forked(void)

@@ -42,6 +42,11 @@ uint64_t kin_fork_cnt(void);
 bool kin_is_shared_since(uint64_t fork_cnt);
 /* Whether anything is shared. */
 bool kin_is_shared(void);
+/* Whether anybody may still have what the first fork after the count `first` has shared, and
+ * the one after the count `last` as the last one, which may be under way. Who has it on behind
+ * the end of a channel has said so before: a program that was started with it, or somebody
+ * to whom it was sent. From these nothing is heard again, so this stays true. */
+bool kin_may_be_shared(uint64_t first, uint64_t last);
 
 /* -- the child -- */
 

@@ -136,6 +136,110 @@ static void lent_and_back(void)
 	close_pair(pair);
 }
 
+/* Whether something waits in the socket of the kernel's. */
+static bool waits_in_kernel(int fd)
+{
+	struct sockaddr_in name = { 0 };
+	socklen_t len = sizeof(name);
+	FILE *file = fopen("/proc/net/udp", "re");
+	unsigned port, waiting = 0;
+	char line[256];
+
+	if (getsockname(fd, (struct sockaddr *)&name, &len) != 0)
+		SAY("getsockname: %m\n");
+	while (file && !waiting && fgets(line, sizeof(line), file))
+		if (sscanf(line, " %*u: %*x:%x %*x:%*x %*x %*x:%x", &port, &waiting) != 2 ||
+		    port != ntohs(name.sin_port))
+			waiting = 0;
+	if (file)
+		fclose(file);
+	return waiting;
+}
+
+/* What waits when there is no child any more waits for the parent. Neither one that has
+ * ended nor one that has become a program without sockets counts for ever. */
+static void no_child_is_left(void)
+{
+	int pair[2], status;
+
+	make_pair(pair);
+	for (int i = 0; i < 2; i++)
+		fcntl(pair[i], F_SETFD, FD_CLOEXEC);
+	for (int runs_program = 0; runs_program < 2; runs_program++) {
+		pid_t pid = fork();
+
+		if (pid == 0 && runs_program)
+			execl("/bin/true", "true", NULL);
+		if (pid == 0)
+			_exit(0);
+		waitpid(pid, &status, 0);
+		SAY("child %d\n", status);
+	}
+	send(pair[0], "waits", 5, 0);
+	/* much longer than something has to wait to be a child's */
+	nanosleep(&(struct timespec){ .tv_nsec = 500000000 }, NULL);
+	if (getenv("VMA_TEST_LOCAL") && waits_in_kernel(pair[1]))
+		SAY("it is left to a child\n");
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+/* One that is made while the kernel has the socket for an earlier one, which has ended, is
+ * served when the parent has it again. */
+static void child_while_it_is_lent(void)
+{
+	char buf[32];
+	int pair[2], status;
+
+	make_pair(pair);
+	for (int i = 0; i < 2; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			/* it has nothing else of its parent's */
+			close(pair[0]);
+			_exit(recv(pair[1], buf, sizeof(buf), 0) == 9 ? 0 : 1);
+		}
+		/* longer than it is lent at first */
+		nanosleep(&(struct timespec){ .tv_nsec = 150000000 }, NULL);
+		if (i)
+			SAY("nothing %s\n", err(recv(pair[1], buf, sizeof(buf),
+						     MSG_DONTWAIT)));
+		send(pair[0], "the child", 9, 0);
+		kernels_cnt++;
+		waitpid(pid, &status, 0);
+		SAY("child %d\n", status);
+		/* that it has ended is noticed within a second */
+		if (!i)
+			nanosleep(&(struct timespec){ .tv_sec = 1, .tv_nsec = 200000000 },
+				  NULL);
+	}
+	close_pair(pair);
+}
+
+/* A program that was started with the socket may read it after all of its parent's forks. */
+static void program_of_a_child_reads(void)
+{
+	enum { CNT = 3 };
+	int pair[2], status;
+
+	make_pair(pair);
+	for (int i = 0; i < CNT; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			dup2(pair[1], STDIN_FILENO);
+			execl("/bin/sh", "sh", "-c", "test $(head -c 6) = child",
+			      NULL);
+		}
+		send(pair[0], "child\n", 6, 0);
+		kernels_cnt++;
+		waitpid(pid, &status, 0);
+		SAY("program %d\n", status);
+	}
+	close_pair(pair);
+}
+
 /* All that waits is found by the kernel when the socket becomes its own. */
 static void many_wait_at_a_leave(void)
 {
@@ -770,6 +874,9 @@ const struct scenario process_scenarios[] = {
 	SCENARIO(child_and_parent, 1),
 	SCENARIO(inherited, 0),
 	SCENARIO(lent_and_back, 1),
+	SCENARIO(no_child_is_left, 0),
+	SCENARIO(child_while_it_is_lent, 0),
+	SCENARIO(program_of_a_child_reads, 0),
 	SCENARIO(many_wait_at_a_leave, 200),
 	SCENARIO(nonblocking_by_a_child, 0),
 	SCENARIO(interrupted, 0),

@@ -181,6 +181,7 @@ static void udp_release(struct fd_object *obj)
 
 	if (u->has_heir)
 		udp_hand_back(&u->sock, -1);
+	udp_forget_heir(u);
 	sock_detach(&u->sock);
 	udp_pace_end(u);
 	if (sock_try_lock(&u->sock, &stack)) {
@@ -201,12 +202,12 @@ void udp_forked(void)
 	udp_ports_forked();
 }
 
-/* The child may receive and send by the twin. */
+/* The child may receive and send by the twin. One that is lent becomes the parent's again. */
 static struct fd_object *udp_heir(struct fd_object *obj, int fd)
 {
 	struct udp *u = udp_of(obj);
 
-	return u->has_heir && attachment_is_made(&u->sock.att) ?
+	return u->has_heir && !u->sock.has_left ?
 		       kin_make_heir(obj, &u->heir, fd, KIN_CHANGES) :
 		       NULL;
 }

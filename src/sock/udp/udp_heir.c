@@ -6,7 +6,8 @@
  * us: programs that fork to run others notice nothing. When nobody reads here what
  * comes afterwards, the child is meant to, and the socket is lent to the kernel: until
  * this process reads it again, and at first not for long. Each time that this turns out
- * to be wrong it is lent for twice as long.
+ * to be wrong it is lent for twice as long. When no child is left that has it, all is as
+ * before the fork; of a program that was started with it, nobody tells us that it has ended.
  */
 #include "config.h"
 
@@ -20,10 +21,11 @@
 #include "fd/fd_visit.h"
 #include "os/file.h"
 #include "os/inside.h"
+#include "sock/kin.h"
 #include "sock/udp/udp_priv.h"
 
-/* There may be such sockets. */
-static _Atomic bool has_heirs;
+/* How many such sockets there may be. */
+static _Atomic unsigned heirs;
 
 /* -- datagrams back to the kernel ------------------------------------------------ */
 
@@ -285,18 +287,38 @@ static void give_to_both(struct udp *u, int fd)
 	sock_attach_anew(&u->sock, fd, STATS_BY_FORK);
 }
 
-static bool share(struct fd_object *obj, int fd)
+/* With `config`. */
+static void note_heir(struct udp *u, bool is_for_good)
 {
-	struct udp *u = udp_of(obj);
+	uint64_t now = kin_fork_cnt();
+
+	if (!u->has_heir) {
+		u->has_heir = true;
+		u->heir_first = now;
+		atomic_fetch_add(&heirs, 1);
+	}
+	u->heir_last = now;
+	u->has_heir_for_good |= is_for_good;
+}
+
+static void share_with(struct udp *u, int fd, bool is_for_good)
+{
+	bool is_made;
 
 	mutex_acquire(&u->sock.config);
+	is_made = attachment_is_made(&u->sock.att);
 	atomic_store(&u->was_shared, true);
-	if (attachment_is_made(&u->sock.att)) {
-		u->has_heir = true;
-		atomic_store(&has_heirs, true);
+	/* one that is lent comes back, even if nobody has it for whom it was */
+	if (is_made || u->is_lent || u->has_heir)
+		note_heir(u, is_for_good);
+	if (is_made)
 		give_to_both(u, fd);
-	}
 	mutex_release(&u->sock.config);
+}
+
+static bool share(struct fd_object *obj, int fd)
+{
+	share_with(udp_of(obj), fd, false);
 	return false;
 }
 
@@ -318,7 +340,9 @@ void udp_before_fork(void)
 /* The other program does not get what is closed at its start. */
 static bool share_if_inherited(struct fd_object *obj, int fd)
 {
-	return file_is_inherited(fd) && share(obj, fd);
+	if (file_is_inherited(fd))
+		share_with(udp_of(obj), fd, true);
+	return false;
 }
 
 void udp_before_spawn(void)
@@ -328,7 +352,26 @@ void udp_before_spawn(void)
 
 void udp_heirs_forked(void)
 {
-	atomic_store(&has_heirs, false);
+	atomic_store(&heirs, 0);
+}
+
+/* With `config`, or when it is released. */
+void udp_forget_heir(struct udp *u)
+{
+	if (!u->has_heir)
+		return;
+	u->has_heir = u->has_heir_for_good = u->is_neglected = false;
+	u->lend_ns = u->lent_until_ns = 0;
+	atomic_fetch_sub(&heirs, 1);
+}
+
+/* With `config`. */
+static bool has_heir_still(struct udp *u)
+{
+	if (u->has_heir && !u->has_heir_for_good &&
+	    !kin_may_be_shared(u->heir_first, u->heir_last))
+		udp_forget_heir(u);
+	return u->has_heir;
 }
 
 /* -- afterwards ------------------------------------------------------------------ */
@@ -359,7 +402,7 @@ static bool is_left_to_heir(struct udp *u)
 	uint64_t had_taken = u->neglected_since;
 	uint64_t now = clock_monotonic_ns();
 
-	if (!u->has_heir || u->sock.has_left || !attachment_is_made(&u->sock.att))
+	if (!has_heir_still(u) || u->sock.has_left || !attachment_is_made(&u->sock.att))
 		return false;
 	u->is_neglected = is_neglected(u, &u->neglected_since, &is_watched);
 	if (!was_neglected || !u->is_neglected ||
@@ -415,7 +458,7 @@ static bool look_after(struct fd_object *obj, int fd)
 
 bool udp_has_heirs(void)
 {
-	return atomic_load_explicit(&has_heirs, memory_order_relaxed);
+	return atomic_load_explicit(&heirs, memory_order_relaxed);
 }
 
 bool udp_look_after_heirs(void)

@@ -122,9 +122,13 @@ struct udp {
 	bool has_pace_news;
 	struct fd_object *heir; /* in the child of a fork (kin.h) */
 	bool was_port_elsewhere; /* at the last look (udp_ports.c) */
-	/* A child of a fork has the socket too; and at the last look something
-	 * waited here unread, when so many had been read, and since then. */
+	/* A child of a fork has the socket too, since the first fork and to the last one behind
+	 * these counts (kin.h); for good: a program that was started has it. */
 	bool has_heir;
+	bool has_heir_for_good;
+	uint64_t heir_first, heir_last;
+	/* at the last look something waited here unread, when so many had been read, and
+	 * since then */
 	bool is_neglected;
 	uint64_t neglected_since;
 	uint64_t neglected_from_ns;
@@ -194,6 +198,7 @@ bool udp_port_is_elsewhere(const struct sock *s, const struct flow_key *key);
 /* udp_ports.c, udp_heir.c: in the child of a fork. */
 void udp_ports_forked(void);
 void udp_heirs_forked(void);
+void udp_forget_heir(struct udp *u);
 /* udp_heir.c: this process reads a socket that was lent. Takes `config`. */
 void udp_reclaim(struct udp *u, int fd);
 /* udp_heir.c: until what was queued is with the twin (SOCK_RX_MOVING): what comes behind it

@@ -63,6 +63,11 @@ static struct net *some_net(void)
 	return (struct net *)&had;
 }
 
+static struct net *no_net(void)
+{
+	return NULL;
+}
+
 static void have(enum kin_use as)
 {
 	struct stat st;
@@ -297,6 +302,115 @@ TEST(who_changes_nothing_asks_for_nothing)
 	have_no_more();
 }
 
+/* -- whether somebody may have it still ----------------------------------------------- */
+
+/* A child does that and ends. Whether its end was the end of the sharing. */
+static bool ends_sharing(void (*what)(struct fd_object *obj))
+{
+	uint64_t before = kin_fork_cnt();
+	bool result;
+	pid_t pid;
+
+	have(KIN_CHANGES);
+	CHECK(kin_may_be_shared(before, before));
+	pid = fork_it();
+	if (pid == 0) {
+		struct fd_object *obj = found(twin[0]);
+
+		what(obj);
+		fd_object_put(obj);
+		_exit(0);
+	}
+	CHECK(kin_may_be_shared(before, before));
+	CHECK(!kin_may_be_shared(before + 1, before));
+	serve_to_the_end();
+	CHECK_EQ(ended(pid), 0);
+	CHECK_EQ(leave_cnt, 0);
+	result = !kin_may_be_shared(before, before);
+	/* the next fork is under way */
+	CHECK(kin_may_be_shared(before, before + 1));
+	have_no_more();
+	return result;
+}
+
+static void only_read(struct fd_object *obj UNUSED)
+{
+	CHECK_EQ(read_by(twin[0]), FD_PASS);
+}
+
+/* One that has children itself, who end after it. */
+static void have_child(struct fd_object *obj UNUSED)
+{
+	pid_t own = getpid();
+
+	if (fork_it() != 0)
+		return;
+	while (getppid() == own)
+		usleep(1000);
+	CHECK_EQ(read_by(twin[0]), FD_PASS);
+}
+
+static void hand_on(struct fd_object *obj)
+{
+	obj->ops->leave(obj, twin[0], REASON_HANDED_ON, STATS_BY_HAND);
+	obj->ops->leave(obj, twin[0], REASON_HANDED_ON, STATS_BY_HAND);
+}
+
+static void start_program(struct fd_object *obj UNUSED)
+{
+	kin_before_spawn();
+}
+
+static void start_program_without(struct fd_object *obj UNUSED)
+{
+	fcntl(twin[0], F_SETFD, FD_CLOEXEC);
+	kin_before_spawn();
+}
+
+TEST(the_last_child_ends_the_sharing)
+{
+	CHECK(ends_sharing(only_read));
+	CHECK(ends_sharing(have_child));
+	CHECK(ends_sharing(start_program_without));
+}
+
+TEST(who_was_given_it_by_a_child_may_have_it_for_ever)
+{
+	CHECK(!ends_sharing(hand_on));
+	CHECK(!ends_sharing(start_program));
+	/* of what was shared later nobody has anything */
+	CHECK(ends_sharing(only_read));
+}
+
+TEST(of_children_without_a_channel_nothing_is_heard)
+{
+	uint64_t before = kin_fork_cnt();
+
+	have(KIN_CHANGES);
+	sock_params.net_if_made = no_net;
+	CHECK(!kin_before_fork(KIN_CHANGES));
+	kin_after_fork();
+	CHECK(kin_may_be_shared(before, before));
+	have_no_more();
+	(void)!ends_sharing(only_read);
+	CHECK(kin_may_be_shared(before, before));
+}
+
+TEST(when_nobody_listens_any_more_nothing_is_known)
+{
+	uint64_t before = kin_fork_cnt();
+	pid_t pid;
+
+	have(KIN_CHANGES);
+	pid = fork_it();
+	if (pid == 0)
+		_exit(0);
+	kin_stop();
+	CHECK_EQ(ended(pid), 0);
+	CHECK(kin_may_be_shared(before, before));
+	have_no_more();
+}
+
 /* It has what the kernel has, while nobody tells the parent. */
 static void change_without_answer(enum kin_use as)
 {
@@ -511,11 +625,6 @@ TEST(full_tables_keep_nobody_waiting)
 	CHECK_EQ(ended(pid), 0);
 	CHECK_EQ(leave_cnt, 2);
 	have_no_more();
-}
-
-static struct net *no_net(void)
-{
-	return NULL;
 }
 
 /* There is no thread that would answer. */
