@@ -608,7 +608,7 @@ static inline int stack_tx_locked(struct stack *stack, struct ring *ring,
 }
 
 /* Where a short frame can be written (ring.tx_frame), or NULL. */
-static inline uint8_t *stack_tx_frame_locked(struct stack *stack UNUSED,
+static inline uint8_t *stack_tx_frame_locked(struct stack *stack,
 					     struct ring *ring)
 	REQUIRES(stack->lock)
 {
@@ -616,6 +616,7 @@ static inline uint8_t *stack_tx_frame_locked(struct stack *stack UNUSED,
 	if (UNLIKELY(!ring->tx_frame)) {
 		ring->ops->reap(ring);
 		ring->counts->tx_full += !ring->tx_frame;
+		stack_note_kick(stack, ring);
 	}
 	return ring->tx_frame;
 }

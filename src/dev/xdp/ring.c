@@ -386,7 +386,8 @@ static int xdp_tx(struct ring *ring, const struct ring_tx *tx)
 	struct xdp_ring *own = ring_of(ring);
 	struct pkt *pkt = NULL;
 
-	if (sending_cnt(own) >= REAP_BATCH)
+	/* a small pool may have no others than those few */
+	if (sending_cnt(own) >= REAP_BATCH || UNLIKELY(!ring->pool->free_cnt))
 		reap_sent(own);
 	if (has_room(own, 1))
 		pkt = ring_tx_wrap(ring, tx, true);
@@ -394,6 +395,8 @@ static int xdp_tx(struct ring *ring, const struct ring_tx *tx)
 		pkt_put(tx->payload);
 	if (UNLIKELY(!pkt)) {
 		ring->counts->tx_full++;
+		/* a kick that failed may have left it full */
+		ring->wants_kick |= sending_cnt(own) > 0;
 		return -EAGAIN;
 	}
 	pkt->flags = PKT_WITH_DEVICE;

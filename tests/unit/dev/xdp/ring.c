@@ -874,6 +874,32 @@ TEST(a_payload_that_no_frame_holds_is_not_sent)
 	end();
 }
 
+/* What was sent long ago may be all there is, when the pool is small. */
+TEST(a_payload_is_copied_to_a_frame_that_was_sent)
+{
+	struct pkt_pool elsewhere;
+	struct pkt *held[256];
+	unsigned cnt = 0;
+
+	begin();
+	pkt_pool_init(&elsewhere, 0);
+	CHECK_EQ(pkt_pool_grow(&elsewhere, 8, 1024), 0);
+	for (int i = 0; i < 8; i++)
+		send_one();
+	while (cnt < 256 && (held[cnt] = ring_pkt_alloc(&own->ring)))
+		cnt++;
+	for (int i = 0; i < 8; i++) {
+		struct pkt *pkt = pkt_alloc(&elsewhere);
+
+		send_out();
+		append(pkt, 500);
+		CHECK_EQ(send_payload(pkt, 0), 0);
+	}
+	put_all(held, cnt);
+	CHECK_EQ(pkt_pool_destroy(&elsewhere), 0);
+	end();
+}
+
 TEST(room_for_several_is_known)
 {
 	uint32_t room;
@@ -973,6 +999,31 @@ TEST(an_interface_that_is_down_is_not_kicked_again)
 	send_one();
 	kernel.tx_answer = -ENETDOWN;
 	CHECK_EQ(kick(), RING_KICKED);
+	end();
+}
+
+/* What it had then fills the queue, and leaves by a kick alone. */
+TEST(a_queue_that_an_interface_left_full_is_kicked_again)
+{
+	begin_with(4 * FRAMES, 16);
+	kernel.flags[TX] = XDP_RING_NEED_WAKEUP;
+	kernel.tx_answer = -ENETDOWN;
+	for (unsigned i = 0; i < FRAMES - 1; i++) {
+		struct pkt *pkt = ring_pkt_alloc(&own->ring);
+
+		append(pkt, 100);
+		CHECK_EQ(send_payload(pkt, 0), 0);
+		CHECK_EQ(kick(), RING_KICKED);
+	}
+	kernel.tx_answer = 0;
+	for (int i = 0; i < 2; i++) {
+		struct pkt *pkt = ring_pkt_alloc(&own->ring);
+
+		append(pkt, 100);
+		own->ring.wants_kick = false;
+		CHECK_EQ(send_payload(pkt, 0), -EAGAIN);
+		CHECK(own->ring.wants_kick);
+	}
 	end();
 }
 
