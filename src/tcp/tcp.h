@@ -270,7 +270,13 @@ struct tcp_ops {
 	 * the packet and returns true. tcp_stray_refuse where nobody does. */
 	bool (*stray)(void *ctx, const struct flow_key *key, uint8_t flags,
 		      struct pkt *pkt);
+	/* Whether TCP_EMITS_PER_LOOK further segments of the connection could be sent now.
+	 * While they could not, its data waits here, and is lost nowhere. Asked before
+	 * each so many segments of all connections. tcp_room_always where nothing is
+	 * ever full. */
+	bool (*has_room)(void *ctx, const struct tcp_pcb *pcb);
 };
+enum { TCP_EMITS_PER_LOOK = 16 };
 /* Follows the last byte that was written, unless its segment has been sent; what is written
  * later does not join that. *byte_out: its place, as `stamped` tells it. As if it had been
  * written with TCP_WRITE_STAMP. */
@@ -289,6 +295,7 @@ void tcp_stamp_ignore(void *ctx, struct tcp_pcb *pcb, enum tcp_stamp what,
 		      uint32_t byte, uint64_t now_ns);
 bool tcp_stray_refuse(void *ctx, const struct flow_key *key, uint8_t flags,
 		      struct pkt *pkt);
+bool tcp_room_always(void *ctx, const struct tcp_pcb *pcb);
 
 /* `borrowers` has packets without buffers, for segments that must be split. The
  * wheel and the pool outlive the table. NULL without memory. */
@@ -306,6 +313,8 @@ struct tcp_counts {
 #include "stats/counters.def"
 };
 const struct tcp_counts *tcp_counts(const struct tcp_table *table);
+/* A segment could not be sent after all: has_room is asked before the next one. */
+void tcp_emit_failed(struct tcp_table *table);
 /* Everything that has an address: pcbs that are not yet freed, and how many of
  * the compact TIME_WAIT entries there are. */
 uint32_t tcp_pcb_cnt(const struct tcp_table *table);

@@ -144,7 +144,7 @@ static void resend_lost(struct tcp_pcb *pcb, uint64_t now_ns)
 			tcp_cwnd_note_used(pcb);
 			return;
 		}
-		if (tcp_pace_is_held(pcb, now_ns))
+		if (tcp_pace_is_held(pcb, now_ns) || tcp_pace_is_stuck(pcb, now_ns))
 			return;
 		tcp_out_resend(pcb, pkt, now_ns);
 		/* There is no packet to split it with, so we try later. */
@@ -392,7 +392,8 @@ static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (pcb->unsent)
 		restart_if_idle(pcb, now_ns);
 	while (pcb->unsent && (list_is_empty(&pcb->lost) || !repairs_first) &&
-	       prepare_next(pcb, now_ns) && !tcp_pace_is_held(pcb, now_ns)) {
+	       prepare_next(pcb, now_ns) && !tcp_pace_is_held(pcb, now_ns) &&
+	       !tcp_pace_is_stuck(pcb, now_ns)) {
 		send_run(pcb, now_ns);
 		has_sent = true;
 	}

@@ -4,6 +4,9 @@
  * program allows (SO_MAX_PACING_RATE) and what the congestion control asks for. What
  * leaves in one go is what Linux would send in one, so that the timer is not set for
  * each segment: a thousandth of a second's worth, and two segments at least.
+ *
+ * Nor do they leave while the device takes no more (tcp_ops.has_room): what it refuses
+ * would be a loss, for which the window shrinks, and a refused repair waits for a timeout.
  */
 #include "tcp/tcp_priv.h"
 
@@ -11,6 +14,9 @@
 enum { FREE_SEGMENTS = 10 };
 
 #define BURST_NS (NS_PER_SEC >> 10)
+
+/* How long a device without room gets to make some, if nothing else comes meanwhile. */
+#define STUCK_NS (NS_PER_MS / 4)
 
 /* What Linux derives for algorithms that do not pace of their own: the window in a
  * round trip, with room to double it in slow start and to grow later. */
@@ -69,6 +75,29 @@ bool tcp_pace_is_held(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (has_begun && pcb->pace_burst < tcp_pace_burst(pcb))
 		return false;
 	pcb->pace_wait_ns = MAX(pcb->pace_at_ns, now_ns + 1);
+	tcp_timer_update(pcb);
+	return true;
+}
+
+bool tcp_room_always(void *ctx UNUSED, const struct tcp_pcb *pcb UNUSED)
+{
+	return true;
+}
+
+void tcp_emit_failed(struct tcp_table *table)
+{
+	table->had_room_at = table->counts.out_segments - TCP_EMITS_PER_LOOK;
+}
+
+bool tcp_pace_look(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	struct tcp_table *table = pcb->table;
+
+	if (table->ops->has_room(table->ctx, pcb)) {
+		table->had_room_at = table->counts.out_segments;
+		return false;
+	}
+	pcb->pace_wait_ns = now_ns + STUCK_NS;
 	tcp_timer_update(pcb);
 	return true;
 }

@@ -134,6 +134,8 @@ struct tcp_table {
 	uint32_t fastopen_pauses;
 	uint64_t fastopen_pause_ns;
 	struct tcp_counts counts;
+	/* counts.out_segments when has_room was last true */
+	uint64_t had_room_at;
 };
 
 /* tcp.c */
@@ -871,6 +873,17 @@ void tcp_pace_update(struct tcp_pcb *pcb);
 uint64_t tcp_pace_rate(const struct tcp_pcb *pcb);
 /* Whether nothing may leave now because of the rate; the timer goes on then. */
 bool tcp_pace_is_held(struct tcp_pcb *pcb, uint64_t now_ns);
+/* Asks the owner; false: there is room. */
+bool tcp_pace_look(struct tcp_pcb *pcb, uint64_t now_ns);
+/* The same because nothing more could be sent. */
+static ALWAYS_INLINE bool tcp_pace_is_stuck(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	const struct tcp_table *table = pcb->table;
+
+	return UNLIKELY(table->counts.out_segments - table->had_room_at >=
+			TCP_EMITS_PER_LOOK) &&
+	       tcp_pace_look(pcb, now_ns);
+}
 /* So much payload has left. */
 void tcp_pace_note(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns);
 /* Returns how much may be handed to a device at once that splits it. */

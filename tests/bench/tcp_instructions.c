@@ -63,7 +63,7 @@ static bool path(void *ctx UNUSED, const struct flow_key *of UNUSED,
 }
 
 static const struct tcp_ops ops = { take_segment, alloc, release, path,
-				    tcp_stamp_ignore, tcp_stray_refuse };
+				    tcp_stamp_ignore, tcp_stray_refuse, tcp_room_always };
 
 /* A packet as the ring would hand it over. */
 static struct pkt *make(uint8_t flags, uint32_t seq, uint32_t ack, uint32_t len,

@@ -59,7 +59,7 @@ static bool path(void *ctx UNUSED, const struct flow_key *key UNUSED,
 }
 
 static const struct tcp_ops ops = { emit, alloc, release, path,
-				    tcp_stamp_ignore, tcp_stray_refuse };
+				    tcp_stamp_ignore, tcp_stray_refuse, tcp_room_always };
 
 static void end_init(struct end *end, uint32_t addr)
 {

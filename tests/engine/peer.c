@@ -79,7 +79,14 @@ static bool stray(void *ctx UNUSED, const struct flow_key *key, uint8_t flags,
 	return true;
 }
 
-static const struct tcp_ops ops = { peer_emit, alloc, release, path, stamped, stray };
+static bool has_room(void *ctx UNUSED, const struct tcp_pcb *pcb UNUSED)
+{
+	peer.look_cnt++;
+	return !peer.is_full;
+}
+
+static const struct tcp_ops ops = { peer_emit, alloc, release, path, stamped, stray,
+				    has_room };
 
 void peer_defaults(void)
 {

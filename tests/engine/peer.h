@@ -67,6 +67,9 @@ extern struct peer {
 	unsigned stray_cnt;
 	uint8_t stray_flags;
 	uint32_t stray_len;
+	/* the device takes nothing more; how often it was asked */
+	bool is_full;
+	unsigned look_cnt;
 	/* allocations until one fails; 0: none does */
 	unsigned allocs_left;
 } peer;

@@ -52,6 +52,87 @@ static void send_through(uint64_t bytes, uint32_t *sent)
 	}
 }
 
+/* The connection has sent something already, to a peer that takes much. */
+static void begin_before_a_full_device(void)
+{
+	struct tcp_options none = { .sack_cnt = 0 };
+
+	peer_connected();
+	peer_write(10);
+	CHECK_EQ(peer_next()->len, 10);
+	peer_send_options(A, P, U + 10, 20000, 0, &none);
+	peer.is_full = true;
+	tcp_emit_failed(peer.table);
+}
+
+/* It is not lost there. */
+TEST(what_a_full_device_would_refuse_waits)
+{
+	begin_before_a_full_device();
+	for (int i = 0; i < 5; i++)
+		peer_write(1460);
+	peer_expect_silence();
+	peer_advance_ms(300);
+	peer_expect_silence();
+	peer.is_full = false;
+	peer_advance_ms(1);
+	for (int i = 0; i < 5; i++)
+		CHECK_EQ(peer_next()->seq, U + 10 + 1460 * (unsigned)i);
+	peer_expect_silence();
+	CHECK_EQ(tcp_counts(peer.table)->rto_fired, 0);
+	peer_teardown();
+}
+
+/* What is written when there is room again waits for no timer. */
+TEST(what_waits_for_a_device_leaves_with_what_follows)
+{
+	begin_before_a_full_device();
+	peer_write(1460);
+	peer_expect_silence();
+	peer.is_full = false;
+	peer_write(1460);
+	CHECK_EQ(peer_next()->seq, U + 10);
+	CHECK_EQ(peer_next()->seq, U + 1470);
+	peer_teardown();
+}
+
+TEST(a_repair_waits_for_a_full_device_and_for_no_timeout)
+{
+	struct tcp_options options = { .sack_cnt = 1 };
+
+	begin_before_a_full_device();
+	peer.is_full = false;
+	for (int i = 0; i < 8; i++) {
+		peer_write(1460);
+		CHECK_EQ(peer_next()->len, 1460);
+	}
+	peer.is_full = true;
+	tcp_emit_failed(peer.table);
+	options.sack[0].start = U + 1470;
+	options.sack[0].end = U + 10 + 8 * 1460;
+	peer_send_options(A, P, U + 10, 20000, 0, &options);
+	peer_advance_ms(20);
+	peer_expect_silence();
+	peer.is_full = false;
+	peer_advance_ms(1);
+	CHECK_EQ(peer_next()->seq, U + 10);
+	peer_expect_silence();
+	CHECK_EQ(tcp_counts(peer.table)->rto_fired, 0);
+	peer_teardown();
+}
+
+/* The question costs little where there is always room. */
+TEST(a_device_is_asked_before_each_few_segments)
+{
+	uint32_t sent = 0;
+
+	peer_connected();
+	send_through(64 * 1460, &sent);
+	CHECK(peer.look_cnt >= 2);
+	CHECK(peer.look_cnt <= 64 / TCP_EMITS_PER_LOOK + 1);
+	peer_teardown();
+}
+
 /* More than half the sequence numbers have gone by since the last small one, which is
  * not ahead for that. */
 TEST(small_segment_does_not_wait_for_one_of_long_ago)

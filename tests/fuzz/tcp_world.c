@@ -51,7 +51,7 @@ static bool path(void *ctx UNUSED, const struct flow_key *key UNUSED,
 }
 
 static const struct tcp_ops ops = { emit, alloc, release, path,
-				    tcp_stamp_ignore, tcp_stray_refuse };
+				    tcp_stamp_ignore, tcp_stray_refuse, tcp_room_always };
 
 static void make_pools(void)
 {

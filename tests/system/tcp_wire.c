@@ -180,7 +180,7 @@ static bool path(void *ctx UNUSED, const struct flow_key *key UNUSED,
 
 static const struct tcp_ops engine_ops = { emit, alloc, release, path,
 					   tcp_stamp_ignore,
-					   tcp_stray_refuse };
+					   tcp_stray_refuse, tcp_room_always };
 
 static struct pkt *segment_of(const struct frame *frame)
 {

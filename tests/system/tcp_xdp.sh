@@ -577,6 +577,65 @@ first_of_the_first_thread() {
 		grep -q 'stays with the kernel: it was begun before its listener was ours' "$work/a.log"
 }
 
+# waits_to_be_read BYTES: so many have come, and their program has not read them.
+waits_to_be_read() {
+	ip netns exec $b ss -Htn "dport = :7010" |
+		awk -v least="$1" '$2 >= least { n++ } END { exit !n }'
+}
+# What a closed window has kept back leaves when it opens. That is more than the ring takes at
+# a time, and nothing of it is lost there.
+more_than_a_ring_takes() {
+	local pid client status
+	ip netns exec $a sysctl -qw net.ipv4.tcp_wmem="4096 65536 33554432"
+	start a.log timeout -k 5 60 python3 -c "
+import os, select, socket
+s = socket.create_server(('10.78.0.1', 7010))
+s.setblocking(False)
+p = select.poll()
+p.register(s)
+p.poll(0)
+print('ready', os.getpid(), flush=True)
+p.poll()
+c = s.accept()[0]
+c.setblocking(True)
+for _ in range(80):
+    c.sendall(bytes(1 << 20))
+c.recv(1)" || return 1
+	pid=$(sed -n 's/^ready //p' "$work/out")
+	rm -f "$work/orders"
+	mkfifo "$work/orders"
+	(in_ns $b - timeout -k 5 60 python3 -c "
+import socket, sys
+c = socket.socket()
+# SO_RCVBUFFORCE
+c.setsockopt(socket.SOL_SOCKET, 33, 16 << 20)
+c.connect(('10.78.0.1', 7010))
+for n in range(4):
+    sys.stdin.readline()
+    left = 12 << 20
+    while left:
+        left -= len(c.recv(left))
+left = 32 << 20
+while left:
+    left -= len(c.recv(left))
+print('all', flush=True)
+sys.stdin.readline()") <"$work/orders" >"$work/got" 2>&1 &
+	client=$!
+	exec 7>"$work/orders"
+	for _ in 1 2 3 4; do
+		wait_until waits_to_be_read 12000000 || break
+		echo >&7
+	done
+	wait_for all "$work/got" &&
+		"$builddir/tools/vma_stats/vma_stats" -p "$pid" -c 1 -v 3 >"$work/stats"
+	status=$?
+	exec 7>&-
+	wait $client
+	end_server
+	[ $status = 0 ] || return 1
+	expect "$(sed -n 's/^Tx ring full: *//p' "$work/stats" | sort -u)" 0
+}
+
 if ! why=$(lab_is_possible); then
 	tap_skip all_conversations "$why"
 	tap_end
@@ -589,7 +648,7 @@ different=
 for case in ${CASES:-$(cases) accept_asks_the_kernel_seldom \
 	connections_ask_the_kernel_seldom exit_behind_closed_ones queue_at_exec queue_without_cookies queue_at_fork queue_with_urgent_bytes queue_of_both_families queue_of_a_shared_port queue_of_the_next_program queue_of_a_program_that_is_started \
 	queue_at_fork_without_rights queue_of_the_next_without_rights queue_at_exit names_again \
-	answers_lead_elsewhere}; do
+	answers_lead_elsewhere more_than_a_ring_takes}; do
 	declare -F "$case" >/dev/null && tap_check "$case" "$case" && continue
 	converse kernel "$case" - -
 	converse server "$case" a.log -

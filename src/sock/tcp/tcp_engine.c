@@ -116,6 +116,16 @@ static uint16_t write_headers(struct tcp_way *way, const struct tcp_out *out,
 	return (uint16_t)(sizeof(struct dst_header) + out->header_len);
 }
 
+/* What does not fit is lost, as any segment may be. There is room for the next one before
+ * that is made (has_room). */
+static inline void tx_or_lose(struct tcp_engine *engine, struct tcp_way *way,
+			      const struct ring_tx *tx)
+	REQUIRES(engine->stack->lock)
+{
+	if (UNLIKELY(stack_tx_locked(engine->stack, way->dst.ring, tx) != 0))
+		tcp_emit_failed(engine->table);
+}
+
 static void send_long(struct tcp_engine *engine, struct tcp_way *way,
 		      const struct tcp_out *out) REQUIRES(engine->stack->lock)
 {
@@ -127,8 +137,7 @@ static void send_long(struct tcp_engine *engine, struct tcp_way *way,
 	};
 
 	pkt_get(out->data);
-	/* what does not fit now is lost, as any segment may be */
-	(void)!stack_tx_locked(engine->stack, way->dst.ring, &tx);
+	tx_or_lose(engine, way, &tx);
 }
 
 static void send_one(struct tcp_engine *engine, struct tcp_way *way,
@@ -156,7 +165,7 @@ static void send_run(struct tcp_engine *engine, struct tcp_way *way,
 	};
 
 	tcp_way_skip_ids(way, out->data_cnt - 1);
-	(void)!stack_tx_locked(engine->stack, way->dst.ring, &tx);
+	tx_or_lose(engine, way, &tx);
 }
 
 /* Makes the header of one of several segments, which begins `at` bytes into them and has
@@ -203,7 +212,7 @@ static COLD void send_each(struct tcp_engine *engine, struct tcp_way *way,
 			out, at, pkt->len,
 			(void *)(header + sizeof(struct dst_header)));
 		pkt_get(pkt);
-		(void)!stack_tx_locked(engine->stack, way->dst.ring, &tx);
+		tx_or_lose(engine, way, &tx);
 		at += pkt->len;
 		pkt = pkt_from_link(pkt->link.next);
 	}
@@ -306,7 +315,35 @@ static void stamped(void *ctx UNUSED, struct tcp_pcb *pcb, enum tcp_stamp what,
 		tsock_stamped(CONTAINER_OF(user, struct tsock, user), what, byte);
 }
 
-static const struct tcp_ops ops = { emit, alloc, release, path, stamped, stray };
+/* The frames of a run of segments that a card cuts take as much room as several. */
+enum { ROOM_OF_A_RUN = 8 };
+
+/* A way that is none now keeps nothing back. */
+NO_LOCK_ANALYSIS static bool has_room(void *ctx, const struct tcp_pcb *pcb)
+{
+	struct tcp_engine *engine = ctx;
+	const struct tcp_out out = { .key = tcp_key(pcb) };
+	struct tcp_way *way = way_of(engine, pcb, &out);
+	uint32_t cnt = TCP_EMITS_PER_LOOK;
+	struct ring *ring;
+	bool result;
+
+	if (!way || !tcp_way_is_open(way, engine->stack))
+		return true;
+	ring = way->dst.ring;
+	if (ring->dev->caps.tso_max)
+		cnt *= ROOM_OF_A_RUN;
+	if (ring->tx_fits_max)
+		cnt = MIN(cnt, ring->tx_fits_max);
+	result = ring->ops->tx_fits(ring, cnt);
+	/* what it has may wait for a kick that failed */
+	if (!result)
+		ring->ops->reap(ring);
+	stack_note_kick(engine->stack, ring);
+	return result;
+}
+
+static const struct tcp_ops ops = { emit, alloc, release, path, stamped, stray, has_room };
 
 /* -- in -------------------------------------------------------------------------- */
 
