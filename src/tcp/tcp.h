@@ -270,11 +270,11 @@ struct tcp_ops {
 	 * the packet and returns true. tcp_stray_refuse where nobody does. */
 	bool (*stray)(void *ctx, const struct flow_key *key, uint8_t flags,
 		      struct pkt *pkt);
-	/* Whether TCP_EMITS_PER_LOOK further segments of the connection could be sent now.
-	 * While they could not, its data waits here, and is lost nowhere. Asked before
-	 * each so many segments of all connections. tcp_room_always where nothing is
-	 * ever full. */
-	bool (*has_room)(void *ctx, const struct tcp_pcb *pcb);
+	/* 0: TCP_EMITS_PER_LOOK further segments of the connection could be sent now. Else
+	 * when to ask again; until then its data waits here, and is lost nowhere. Asked
+	 * before each so many segments of all connections. tcp_room_always where nothing
+	 * is ever full. */
+	uint64_t (*no_room_ns)(void *ctx, const struct tcp_pcb *pcb, uint64_t now_ns);
 };
 enum { TCP_EMITS_PER_LOOK = 16 };
 /* Follows the last byte that was written, unless its segment has been sent; what is written
@@ -295,7 +295,7 @@ void tcp_stamp_ignore(void *ctx, struct tcp_pcb *pcb, enum tcp_stamp what,
 		      uint32_t byte, uint64_t now_ns);
 bool tcp_stray_refuse(void *ctx, const struct flow_key *key, uint8_t flags,
 		      struct pkt *pkt);
-bool tcp_room_always(void *ctx, const struct tcp_pcb *pcb);
+uint64_t tcp_room_always(void *ctx, const struct tcp_pcb *pcb, uint64_t now_ns);
 
 /* `borrowers` has packets without buffers, for segments that must be split. The
  * wheel and the pool outlive the table. NULL without memory. */
@@ -313,7 +313,7 @@ struct tcp_counts {
 #include "stats/counters.def"
 };
 const struct tcp_counts *tcp_counts(const struct tcp_table *table);
-/* A segment could not be sent after all: has_room is asked before the next one. */
+/* A segment could not be sent after all: no_room_ns is asked before the next one. */
 void tcp_emit_failed(struct tcp_table *table);
 /* Everything that has an address: pcbs that are not yet freed, and how many of
  * the compact TIME_WAIT entries there are. */

@@ -282,7 +282,8 @@ struct tcp_header tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt,
 void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	if (LIKELY(may_push(pcb, now_ns) && is_last(pcb, pcb->unsent)) &&
-	    !tcp_pace_is_stuck(pcb, now_ns) && push_one(pcb, pcb->unsent, tcp_seg(pcb->unsent)->flags, true, now_ns,
+	    !tcp_pace_is_stuck(pcb, now_ns) &&
+	    push_one(pcb, pcb->unsent, tcp_seg(pcb->unsent)->flags, true, now_ns,
 		     true, true))
 		return;
 	pcb->flags |= TF_MORE_FOLLOWS;

@@ -5,7 +5,7 @@
  * leaves in one go is what Linux would send in one, so that the timer is not set for
  * each segment: a thousandth of a second's worth, and two segments at least.
  *
- * Nor do they leave while the device takes no more (tcp_ops.has_room): what it refuses
+ * Nor do they leave while the device takes no more (tcp_ops.no_room_ns): what it refuses
  * would be a loss, for which the window shrinks, and a refused repair waits for a timeout.
  */
 #include "tcp/tcp_priv.h"
@@ -14,9 +14,6 @@
 enum { FREE_SEGMENTS = 10 };
 
 #define BURST_NS (NS_PER_SEC >> 10)
-
-/* How long a device without room gets to make some, if nothing else comes meanwhile. */
-#define STUCK_NS (NS_PER_MS / 4)
 
 /* What Linux derives for algorithms that do not pace of their own: the window in a
  * round trip, with room to double it in slow start and to grow later. */
@@ -79,9 +76,10 @@ bool tcp_pace_is_held(struct tcp_pcb *pcb, uint64_t now_ns)
 	return true;
 }
 
-bool tcp_room_always(void *ctx UNUSED, const struct tcp_pcb *pcb UNUSED)
+uint64_t tcp_room_always(void *ctx UNUSED, const struct tcp_pcb *pcb UNUSED,
+			 uint64_t now_ns UNUSED)
 {
-	return true;
+	return 0;
 }
 
 void tcp_emit_failed(struct tcp_table *table)
@@ -92,12 +90,13 @@ void tcp_emit_failed(struct tcp_table *table)
 bool tcp_pace_look(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	struct tcp_table *table = pcb->table;
+	uint64_t wait_ns = table->ops->no_room_ns(table->ctx, pcb, now_ns);
 
-	if (table->ops->has_room(table->ctx, pcb)) {
+	if (!wait_ns) {
 		table->had_room_at = table->counts.out_segments;
 		return false;
 	}
-	pcb->pace_wait_ns = now_ns + STUCK_NS;
+	pcb->pace_wait_ns = now_ns + wait_ns;
 	tcp_timer_update(pcb);
 	return true;
 }

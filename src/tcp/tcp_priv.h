@@ -134,7 +134,7 @@ struct tcp_table {
 	uint32_t fastopen_pauses;
 	uint64_t fastopen_pause_ns;
 	struct tcp_counts counts;
-	/* counts.out_segments when has_room was last true */
+	/* counts.out_segments when there last was room (tcp_ops.no_room_ns) */
 	uint64_t had_room_at;
 };
 

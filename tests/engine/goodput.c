@@ -236,7 +236,7 @@ static const struct tcp_ops own_ops = {
 	.path = own_find_path,
 	.stamped = tcp_stamp_ignore,
 	.stray = tcp_stray_refuse,
-	.has_room = tcp_room_always,
+	.no_room_ns = tcp_room_always,
 };
 
 static void own_begin(struct impair *out, enum tcp_cc_algorithm cc)

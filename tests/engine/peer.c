@@ -79,14 +79,16 @@ static bool stray(void *ctx UNUSED, const struct flow_key *key, uint8_t flags,
 	return true;
 }
 
-static bool has_room(void *ctx UNUSED, const struct tcp_pcb *pcb UNUSED)
+static uint64_t no_room_ns(void *ctx UNUSED, const struct tcp_pcb *pcb UNUSED,
+			   uint64_t now_ns)
 {
+	CHECK_EQ(now_ns, peer.now_ns);
 	peer.look_cnt++;
-	return !peer.is_full;
+	return peer.is_full ? NS_PER_MS / 4 : 0;
 }
 
 static const struct tcp_ops ops = { peer_emit, alloc, release, path, stamped, stray,
-				    has_room };
+				    no_room_ns };
 
 void peer_defaults(void)
 {

@@ -270,7 +270,7 @@ static const struct tcp_ops sim_ops = {
 	.path = sim_path,
 	.stamped = sim_stamped,
 	.stray = tcp_stray_refuse,
-	.has_room = tcp_room_always,
+	.no_room_ns = tcp_room_always,
 };
 
 /* ---- applications ---- */

@@ -117,7 +117,7 @@ static uint16_t write_headers(struct tcp_way *way, const struct tcp_out *out,
 }
 
 /* What does not fit is lost, as any segment may be. There is room for the next one before
- * that is made (has_room). */
+ * that is made (no_room_ns). */
 static inline void tx_or_lose(struct tcp_engine *engine, struct tcp_way *way,
 			      const struct ring_tx *tx)
 	REQUIRES(engine->stack->lock)
@@ -318,32 +318,51 @@ static void stamped(void *ctx UNUSED, struct tcp_pcb *pcb, enum tcp_stamp what,
 /* The frames of a run of segments that a card cuts take as much room as several. */
 enum { ROOM_OF_A_RUN = 8 };
 
+/* How long a full ring gets to make room, if nothing else comes meanwhile, and at most: one
+ * that sends nothing for long, as without a cable, is not asked all the time by each of its
+ * connections. */
+#define ROOM_LEAST_NS (NS_PER_MS / 4)
+#define ROOM_MOST_NS (100 * NS_PER_MS)
+
+static COLD uint64_t wait_for_room(uint64_t *full_since_ns, uint64_t now_ns)
+{
+	if (!*full_since_ns)
+		*full_since_ns = now_ns;
+	return MIN(MAX((now_ns - *full_since_ns) / 4, ROOM_LEAST_NS), ROOM_MOST_NS);
+}
+
 /* A way that is none now keeps nothing back. */
-NO_LOCK_ANALYSIS static bool has_room(void *ctx, const struct tcp_pcb *pcb)
+NO_LOCK_ANALYSIS static uint64_t no_room_ns(void *ctx, const struct tcp_pcb *pcb,
+					    uint64_t now_ns)
 {
 	struct tcp_engine *engine = ctx;
 	const struct tcp_out out = { .key = tcp_key(pcb) };
 	struct tcp_way *way = way_of(engine, pcb, &out);
 	uint32_t cnt = TCP_EMITS_PER_LOOK;
+	uint64_t *full_since_ns;
 	struct ring *ring;
-	bool result;
+	bool fits;
 
 	if (!way || !tcp_way_is_open(way, engine->stack))
-		return true;
+		return 0;
 	ring = way->dst.ring;
+	full_since_ns = &engine->full_since_ns[ring->slot];
 	if (ring->dev->caps.tso_max)
 		cnt *= ROOM_OF_A_RUN;
 	if (ring->tx_fits_max)
 		cnt = MIN(cnt, ring->tx_fits_max);
-	result = ring->ops->tx_fits(ring, cnt);
+	fits = ring->ops->tx_fits(ring, cnt);
 	/* what it has may wait for a kick that failed */
-	if (!result)
+	if (!fits)
 		ring->ops->reap(ring);
 	stack_note_kick(engine->stack, ring);
-	return result;
+	if (UNLIKELY(!fits))
+		return wait_for_room(full_since_ns, now_ns);
+	*full_since_ns = 0;
+	return 0;
 }
 
-static const struct tcp_ops ops = { emit, alloc, release, path, stamped, stray, has_room };
+static const struct tcp_ops ops = { emit, alloc, release, path, stamped, stray, no_room_ns };
 
 /* -- in -------------------------------------------------------------------------- */
 

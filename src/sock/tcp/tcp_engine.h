@@ -102,6 +102,8 @@ struct tcp_engine {
 	/* Somebody wishes for time stamps of what is received; all packets have them from
 	 * then on, as under Linux. Anybody sets it. */
 	_Atomic bool takes_stamps;
+	/* since when each ring of the stack takes no more segments; 0: it does */
+	uint64_t full_since_ns[STACK_RINGS_MAX];
 	/* sockets that wait for a packet to send (tsock.starved) */
 	struct list starved;
 	/* sockets that readers of the statistics see, the one whose figures are the
