@@ -526,8 +526,8 @@ static void tell_of_unheard(struct parent *parent, int channel)
 {
 	struct request nothing = { .fd = -1 };
 
-	if (!atomic_exchange(&parent->is_told, true))
-		(void)send_request(channel, &nothing, -1);
+	if (!atomic_load(&parent->is_told) && send_request(channel, &nothing, -1))
+		atomic_store(&parent->is_told, true);
 }
 
 /* What passes without a question goes to somebody else. */

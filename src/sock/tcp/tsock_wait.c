@@ -42,14 +42,17 @@ static long look(struct sock_wait *wait, enum sock_look how)
 	return w->look(w);
 }
 
+/* The kernel accepts for one that listens, at least what comes by its own ways. */
+static bool accepts_at_twin(const struct tsock *t)
+{
+	return tsock_phase(t) == TSOCK_LISTENER || tsock_phase(t) == TSOCK_LISTENING;
+}
+
 /* A child may have set O_NONBLOCK on a listener, which it uses without asking us. It does
  * not end a call that waits already. */
 static bool is_nonblocking_by_child(const struct tsock_wait *w)
 {
-	enum tsock_phase phase = tsock_phase(w->t);
-
-	return !w->wait.has_slept &&
-	       (phase == TSOCK_LISTENER || phase == TSOCK_LISTENING) &&
+	return !w->wait.has_slept && accepts_at_twin(w->t) &&
 	       kin_fork_cnt() != w->t->fork_cnt &&
 	       sock_owns_fd(&w->t->sock, w->fd) && sock_file_is_nonblocking(w->fd);
 }
@@ -61,6 +64,9 @@ static long prepare(struct sock_wait *wait)
 	if (w->wait.fd_cnt)
 		w->fds[0] = (struct pollfd){ .fd = tsock_waits_at(w->t, w->fd),
 					     .events = POLLIN };
+	/* it was closed before the call counted as one that waits */
+	if (w->wait.fd_cnt && w->fds[0].fd < 0 && tsock_phase(w->t) == TSOCK_LISTENING)
+		return -EBADF;
 	wait->stack = sock_stack(&w->t->sock);
 	return is_nonblocking_by_child(w) ? -EAGAIN : 0;
 }
@@ -109,8 +115,7 @@ static long wait_until(struct tsock_wait *w, uint64_t deadline_ns, bool has_some
 		.makes_room = sock_params.makes_room,
 	};
 	/* a listener's twin has connections, too */
-	if (tsock_phase(t) == TSOCK_LISTENER ||
-	    tsock_phase(t) == TSOCK_LISTENING)
+	if (accepts_at_twin(t))
 		w->wait.fd_cnt = 1;
 	sock_wait_until(&w->wait, deadline_ns);
 	return sock_wait(&w->wait);
@@ -153,12 +158,6 @@ int tsock_waits_at(const struct tsock *t, int fd)
 	return sock_owns_fd(&t->sock, fd) ? fd : -1;
 }
 
-/* The kernel accepts for one that listens, at least what comes by its own ways. */
-static bool accepts_at_twin(const struct tsock *t)
-{
-	return tsock_phase(t) == TSOCK_LISTENER || tsock_phase(t) == TSOCK_LISTENING;
-}
-
 void tsock_keep_twin(struct tsock *t, int fd, bool is_closed)
 {
 	mutex_acquire(&t->sock.config);
@@ -176,15 +175,28 @@ void tsock_keep_twin(struct tsock *t, int fd, bool is_closed)
 
 void tsock_keep_closed(struct tsock *t, int fd)
 {
-	if (LIKELY(atomic_load(&t->twin_fd) < 0)) {
-		(void)!fd_internal_copy(fd, &t->twin_fd);
-		return;
-	}
-	/* it is there for the calls that wait */
 	mutex_acquire(&t->sock.config);
+	if (LIKELY(atomic_load(&t->twin_fd) < 0))
+		(void)!fd_internal_copy(fd, &t->twin_fd);
+	/* it is there for the calls that wait */
 	if (t->is_twin_kept)
 		atomic_fetch_sub(&kept_cnt, 1);
 	t->is_twin_kept = false;
+	mutex_release(&t->sock.config);
+}
+
+static void drop_unused_twin(struct tsock *t)
+{
+	const struct linger off = { 0 };
+
+	mutex_acquire(&t->sock.config);
+	if (t->is_twin_kept && !atomic_load(&t->waiting_cnt)) {
+		/* the program's close has returned, and nobody waits for this one */
+		if (t->may_linger && !atomic_load(&t->sock.obj.fd_cnt))
+			(void)!real.setsockopt(atomic_load(&t->twin_fd), SOL_SOCKET, SO_LINGER,
+					       &off, sizeof(off));
+		tsock_drop_twin(t);
+	}
 	mutex_release(&t->sock.config);
 }
 
@@ -194,6 +206,8 @@ COLD static void go_on(struct tsock *t, int fd)
 	if (fd < 0 || file_identify(fd).ino != t->sock.obj.inode)
 		return;
 	tsock_keep_twin(t, fd, true);
+	/* the calls may have ended before they could see it */
+	drop_unused_twin(t);
 	/* who sleeps does so by the number */
 	if (accepts_at_twin(t))
 		tsock_tell_all(t, 0);
@@ -216,21 +230,8 @@ void tsock_drop_twin(struct tsock *t)
 
 void tsock_end_waiting(struct tsock *t)
 {
-	const struct linger off = { 0 };
-
-	if (atomic_fetch_sub(&t->waiting_cnt, 1) != 1 || LIKELY(atomic_load(&t->twin_fd) < 0))
-		return;
-	mutex_acquire(&t->sock.config);
-	/* of one that listens, and that has another number still, the next one may wait there */
-	if (t->is_twin_kept && !atomic_load(&t->waiting_cnt) &&
-	    !(accepts_at_twin(t) && atomic_load(&t->sock.obj.fd_cnt))) {
-		/* the program's close has returned, and nobody waits for this one */
-		if (t->may_linger && !atomic_load(&t->sock.obj.fd_cnt))
-			(void)!real.setsockopt(atomic_load(&t->twin_fd), SOL_SOCKET, SO_LINGER,
-					       &off, sizeof(off));
-		tsock_drop_twin(t);
-	}
-	mutex_release(&t->sock.config);
+	if (atomic_fetch_sub(&t->waiting_cnt, 1) == 1 && UNLIKELY(atomic_load(&t->twin_fd) >= 0))
+		drop_unused_twin(t);
 }
 
 int tsock_begin_twin(struct tsock *t, int fd, struct fd_visit *visit)
