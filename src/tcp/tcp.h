@@ -271,9 +271,10 @@ struct tcp_ops {
 	bool (*stray)(void *ctx, const struct flow_key *key, uint8_t flags,
 		      struct pkt *pkt);
 	/* 0: TCP_EMITS_PER_LOOK further segments of the connection could be sent now. Else
-	 * when to ask again; until then its data waits here, and is lost nowhere. Asked
-	 * before each so many segments of all connections. tcp_room_always where nothing
-	 * is ever full. */
+	 * when to ask again; until then its data waits here, and is lost nowhere, and no
+	 * timeout counts, so that the owner does not say that for long. Asked before each
+	 * so many segments of all connections. tcp_room_always where nothing is ever
+	 * full. */
 	uint64_t (*no_room_ns)(void *ctx, const struct tcp_pcb *pcb, uint64_t now_ns);
 };
 enum { TCP_EMITS_PER_LOOK = 16 };

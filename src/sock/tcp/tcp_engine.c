@@ -318,17 +318,20 @@ static void stamped(void *ctx UNUSED, struct tcp_pcb *pcb, enum tcp_stamp what,
 /* The frames of a run of segments that a card cuts take as much room as several. */
 enum { ROOM_OF_A_RUN = 8 };
 
-/* How long a full ring gets to make room, if nothing else comes meanwhile, and at most: one
- * that sends nothing for long, as without a cable, is not asked all the time by each of its
- * connections. */
-#define ROOM_LEAST_NS (NS_PER_MS / 4)
-#define ROOM_MOST_NS (100 * NS_PER_MS)
+/* How long a full ring gets to make room, if nothing else comes meanwhile, and for how long
+ * it is waited for. One that has had none for longer sends nothing any more, as without a
+ * cable, or sends what others are quicker to put there: what leaves then may be lost, which
+ * the timeouts count, and somebody hears of it in the end. */
+#define ROOM_LOOK_NS (NS_PER_MS / 4)
+#define ROOM_WAIT_NS (200 * NS_PER_MS)
 
-static COLD uint64_t wait_for_room(uint64_t *full_since_ns, uint64_t now_ns)
+static COLD uint64_t wait_for_room(struct tcp_room *room, uint64_t now_ns)
 {
-	if (!*full_since_ns)
-		*full_since_ns = now_ns;
-	return MIN(MAX((now_ns - *full_since_ns) / 4, ROOM_LEAST_NS), ROOM_MOST_NS);
+	/* nobody has looked for long: it is another jam */
+	if (!room->full_since_ns || now_ns - room->looked_ns > 10 * ROOM_WAIT_NS)
+		room->full_since_ns = now_ns;
+	room->looked_ns = now_ns;
+	return now_ns - room->full_since_ns < ROOM_WAIT_NS ? ROOM_LOOK_NS : 0;
 }
 
 /* A way that is none now keeps nothing back. */
@@ -339,14 +342,14 @@ NO_LOCK_ANALYSIS static uint64_t no_room_ns(void *ctx, const struct tcp_pcb *pcb
 	const struct tcp_out out = { .key = tcp_key(pcb) };
 	struct tcp_way *way = way_of(engine, pcb, &out);
 	uint32_t cnt = TCP_EMITS_PER_LOOK;
-	uint64_t *full_since_ns;
+	struct tcp_room *room;
 	struct ring *ring;
 	bool fits;
 
 	if (!way || !tcp_way_is_open(way, engine->stack))
 		return 0;
 	ring = way->dst.ring;
-	full_since_ns = &engine->full_since_ns[ring->slot];
+	room = &engine->rooms[ring->slot];
 	if (ring->dev->caps.tso_max)
 		cnt *= ROOM_OF_A_RUN;
 	if (ring->tx_fits_max)
@@ -357,8 +360,8 @@ NO_LOCK_ANALYSIS static uint64_t no_room_ns(void *ctx, const struct tcp_pcb *pcb
 		ring->ops->reap(ring);
 	stack_note_kick(engine->stack, ring);
 	if (UNLIKELY(!fits))
-		return wait_for_room(full_since_ns, now_ns);
-	*full_since_ns = 0;
+		return wait_for_room(room, now_ns);
+	room->full_since_ns = 0;
 	return 0;
 }
 

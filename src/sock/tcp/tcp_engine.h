@@ -47,6 +47,11 @@ struct tcp_handed {
 	struct list held;
 };
 
+/* Since when a ring takes no more segments, 0: it does; and when that was last seen. */
+struct tcp_room {
+	uint64_t full_since_ns, looked_ns;
+};
+
 struct tcp_engine {
 	struct stack_engine base;
 	struct stack *stack; /* fixed */
@@ -102,8 +107,8 @@ struct tcp_engine {
 	/* Somebody wishes for time stamps of what is received; all packets have them from
 	 * then on, as under Linux. Anybody sets it. */
 	_Atomic bool takes_stamps;
-	/* since when each ring of the stack takes no more segments; 0: it does */
-	uint64_t full_since_ns[STACK_RINGS_MAX];
+	/* of each ring of the stack */
+	struct tcp_room rooms[STACK_RINGS_MAX];
 	/* sockets that wait for a packet to send (tsock.starved) */
 	struct list starved;
 	/* sockets that readers of the statistics see, the one whose figures are the

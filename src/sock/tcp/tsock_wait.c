@@ -65,7 +65,7 @@ static long prepare(struct sock_wait *wait)
 		w->fds[0] = (struct pollfd){ .fd = tsock_waits_at(w->t, w->fd),
 					     .events = POLLIN };
 	/* it was closed before the call counted as one that waits */
-	if (w->wait.fd_cnt && w->fds[0].fd < 0 && tsock_phase(w->t) == TSOCK_LISTENING)
+	if (w->wait.fd_cnt && w->fds[0].fd < 0 && accepts_at_twin(w->t))
 		return -EBADF;
 	wait->stack = sock_stack(&w->t->sock);
 	return is_nonblocking_by_child(w) ? -EAGAIN : 0;
@@ -151,11 +151,8 @@ void tsock_waits_forked(void)
 
 int tsock_waits_at(const struct tsock *t, int fd)
 {
-	int twin = atomic_load(&t->twin_fd);
-
-	if (UNLIKELY(twin >= 0))
-		return twin;
-	return sock_owns_fd(&t->sock, fd) ? fd : -1;
+	/* the duplicate is for the calls that are counted, and is dropped behind them */
+	return sock_owns_fd(&t->sock, fd) ? fd : atomic_load(&t->twin_fd);
 }
 
 void tsock_keep_twin(struct tsock *t, int fd, bool is_closed)
