@@ -172,10 +172,14 @@ void tsock_keep_twin(struct tsock *t, int fd, bool is_closed)
 
 void tsock_keep_closed(struct tsock *t, int fd)
 {
-	mutex_acquire(&t->sock.config);
-	if (LIKELY(atomic_load(&t->twin_fd) < 0))
+	/* maybe within a change of another socket, which has met a closed number: without
+	 * the lock */
+	if (LIKELY(atomic_load(&t->twin_fd) < 0)) {
 		(void)!fd_internal_copy(fd, &t->twin_fd);
+		return;
+	}
 	/* it is there for the calls that wait */
+	mutex_acquire(&t->sock.config);
 	if (t->is_twin_kept)
 		atomic_fetch_sub(&kept_cnt, 1);
 	t->is_twin_kept = false;
