@@ -445,19 +445,12 @@ static void say_secret(int fd)
 	SAY("the stranger has %zd %s\n", n, text);
 }
 
-/* In the usual way to hand a connection on. The call keeps its socket, and the next owner of
- * the number its bytes. */
-static void hand_on_beside_a_receive(void)
+/* Another file has the number at once, while the thread receives: returns it. */
+static int close_under_it(const int pair[2], const int stranger[2], pthread_t thread)
 {
-	int pair[2], way[2], stranger[2], next;
-	pthread_t thread;
 	void *received;
+	int next;
 
-	socketpair(AF_UNIX, SOCK_STREAM, 0, way);
-	socketpair(AF_UNIX, SOCK_STREAM, 0, stranger);
-	make_pair(pair);
-	start(&thread, receive_one, &pair[0]);
-	hand_on(way[0], pair[0]);
 	close(pair[0]);
 	next = fcntl(stranger[0], F_DUPFD, pair[0]);
 	SAY("the same number: %d\n", next == pair[0]);
@@ -467,6 +460,22 @@ static void hand_on_beside_a_receive(void)
 	pthread_join(thread, &received);
 	SAY("received %ld\n", (long)received);
 	say_secret(next);
+	return next;
+}
+
+/* In the usual way to hand a connection on. The call keeps its socket, and the next owner of
+ * the number its bytes. */
+static void hand_on_beside_a_receive(void)
+{
+	int pair[2], way[2], stranger[2], next;
+	pthread_t thread;
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, way);
+	socketpair(AF_UNIX, SOCK_STREAM, 0, stranger);
+	make_pair(pair);
+	start(&thread, receive_one, &pair[0]);
+	hand_on(way[0], pair[0]);
+	next = close_under_it(pair, stranger, thread);
 	/* nobody has it any more */
 	close(way[0]);
 	close(way[1]);
@@ -525,7 +534,6 @@ static void closed_beside_a_receive(void)
 	for (int is_used = 0; is_used < 2; is_used++) {
 		int pair[2], stranger[2], next;
 		pthread_t thread;
-		void *received;
 		pid_t child;
 
 		socketpair(AF_UNIX, SOCK_STREAM, 0, stranger);
@@ -534,15 +542,7 @@ static void closed_beside_a_receive(void)
 		start(&thread, receive_one, &pair[0]);
 		if (is_used)
 			used_by_a_child(pair[0]);
-		close(pair[0]);
-		next = fcntl(stranger[0], F_DUPFD, pair[0]);
-		SAY("the same number: %d\n", next == pair[0]);
-		(void)!write(stranger[1], "secret", 6);
-		sleeper_await(caller);
-		say_sent(pair[1], "x", 0);
-		pthread_join(thread, &received);
-		SAY("received %ld\n", (long)received);
-		say_secret(next);
+		next = close_under_it(pair, stranger, thread);
 		kill(child, SIGKILL);
 		await_child(child);
 		receive(pair[1], 0);
