@@ -285,7 +285,7 @@ static void arm(struct epoll_item *item, const struct epoll_event *event)
 		item->obj->ops->await_room(item->obj);
 	list_remove(&item->in_spent);
 	item->event = *event;
-	item->is_armed = true;
+	item->wanted = event->events | EPOLL_ALWAYS;
 	item->is_armed_in_kernel = true;
 	item->is_out_due = !item->has_word && event->events & EPOLL_OUT_NAMES;
 	item->is_out_said = false;
@@ -353,9 +353,10 @@ static inline bool give_events(struct epoll_item *item,
 	bool was_armed;
 
 	spinlock_acquire(&set->lock);
-	was_armed = item->is_armed;
+	was_armed = item->wanted;
 	arm(item, event);
-	item->is_armed = is_armed;
+	if (!is_armed)
+		item->wanted = 0;
 	spinlock_release(&set->lock);
 	return was_armed;
 }
@@ -560,7 +561,7 @@ static bool is_spent(const struct epoll_item *item)
 	bool result;
 
 	spinlock_acquire(&item->set->lock);
-	result = item->event.events & EPOLLONESHOT && !item->is_armed;
+	result = item->event.events & EPOLLONESHOT && !item->wanted;
 	spinlock_release(&item->set->lock);
 	return result;
 }

@@ -8,6 +8,8 @@
 
 #include "iomux/epoll_nest.h"
 
+/* What is told though nobody has asked for it. */
+enum { EPOLL_ALWAYS = EPOLLERR | EPOLLHUP };
 /* The names of EPOLLOUT. */
 enum { EPOLL_OUT_NAMES = EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND };
 
@@ -50,9 +52,10 @@ struct epoll_item {
 	/* -- set->lock -- */
 	struct list in_ready;
 	struct list in_spent;
-	/* EPOLLONESHOT: nothing has been reported since the events were given; the
-	 * same for what the kernel reports */
-	bool is_armed;
+	/* what it may report: the events that were given, and EPOLL_ALWAYS; 0: EPOLLONESHOT,
+	 * and it has reported since */
+	uint32_t wanted;
+	/* the kernel has not */
 	bool is_armed_in_kernel;
 	/* EPOLLET: the kernel will say that the twin can be written to, since it was
 	 * added or modified; the same, and we have said so already */

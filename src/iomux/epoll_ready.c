@@ -7,13 +7,6 @@
 #include "fd/fd_table.h"
 #include "iomux/epoll_nest.h"
 
-enum { ALWAYS = EPOLLERR | EPOLLHUP };
-
-static uint32_t wants(const struct epoll_item *item)
-{
-	return item->is_armed ? item->event.events | ALWAYS : 0;
-}
-
 static uint32_t state_of(const struct epoll_item *item)
 {
 	return endpoint_poll_events(endpoint_ready(item->end));
@@ -24,7 +17,7 @@ static uint32_t state_of(const struct epoll_item *item)
  * socket of ours that something comes to can be written to as well. */
 static inline uint32_t word_events(const struct epoll_item *item, uint32_t ready)
 {
-	uint32_t events = ready & wants(item);
+	uint32_t events = ready & item->wanted;
 
 	if (!events || item->obj->ops->word(item->obj) == FD_WORD_NOTHING)
 		return 0;
@@ -38,15 +31,15 @@ static inline uint32_t ready_events(const struct epoll_item *item)
 	if (item->has_word)
 		return word_events(item, ready);
 
-	if (!(ready & wants(item)) && !(item->event.events & EPOLLET))
+	if (!(ready & item->wanted) && !(item->event.events & EPOLLET))
 		return 0;
-	return (ready | EPOLL_OUT_NAMES) & wants(item);
+	return (ready | EPOLL_OUT_NAMES) & item->wanted;
 }
 
 /* The same of a set, if it is ready. */
 static uint32_t nested_events(const struct epoll_item *item)
 {
-	return wants(item) & (EPOLLIN | EPOLLRDNORM);
+	return item->wanted & (EPOLLIN | EPOLLRDNORM);
 }
 
 /* Whether the item is still there after the lock was released meanwhile, and stands for
@@ -140,7 +133,7 @@ static void disarm(struct epoll_item *item)
 {
 	struct epoll_set *set = item->set;
 
-	item->is_armed = false;
+	item->wanted = 0;
 	if (!item->is_armed_in_kernel || item->is_hidden ||
 	    list_is_linked(&item->in_spent))
 		return;
@@ -183,8 +176,8 @@ uint32_t epoll_item_join_report(struct epoll_item *item, uint64_t look,
 static inline void report(struct epoll_item *item, uint64_t look, uint32_t ready,
 			  struct epoll_event *place)
 {
-	*place = item->event;
 	place->events = ready;
+	place->data = item->event.data;
 	note_report(item, look, place);
 }
 
@@ -477,7 +470,7 @@ static bool make_ready(struct epoll_item *item, struct stack *stack)
 	bool has_waiter = true;
 
 	spinlock_acquire(&set->lock);
-	if (item->is_armed) {
+	if (item->wanted) {
 		if (!list_is_linked(&item->in_ready))
 			list_push_back(&set->ready, &item->in_ready);
 		has_waiter = wake_one(set, stack);
@@ -509,7 +502,7 @@ static void list_silently(struct epoll_item *item)
 	struct epoll_set *set = item->set;
 
 	spinlock_acquire(&set->lock);
-	if (item->is_armed && !list_is_linked(&item->in_ready))
+	if (item->wanted && !list_is_linked(&item->in_ready))
 		list_push_back(&set->ready, &item->in_ready);
 	spinlock_release(&set->lock);
 	/* what both sides tell becomes one event in one look */
@@ -537,7 +530,7 @@ void epoll_item_foretell_set(struct epoll_item *item)
 /* Whether an arrival by these bits is this item's, and ours to tell. */
 static inline bool is_heard(const struct epoll_item *item, uint32_t bits)
 {
-	bool is_named = bits & (item->event.events | ALWAYS);
+	bool is_named = bits & (item->event.events | EPOLL_ALWAYS);
 
 	if (LIKELY(!(bits & READY_BY_TWIN) || bits == READY_ANY))
 		return is_named;
@@ -607,7 +600,7 @@ static bool is_listed(struct epoll_item *item)
 /* As under Linux, one that is on the list already is no news, also to a set around. */
 void epoll_item_rouse_ready(struct epoll_item *item)
 {
-	if (!item->is_dead && state_of(item) & wants(item) && !is_listed(item))
+	if (!item->is_dead && state_of(item) & item->wanted && !is_listed(item))
 		epoll_item_fire(&item->watch, READY_ANY);
 }
 

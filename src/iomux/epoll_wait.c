@@ -99,7 +99,7 @@ static enum verdict judge_one_shot(const struct batch *batch, struct epoll_item 
 		item->is_armed_in_kernel = false;
 		list_remove(&item->in_spent);
 	}
-	if (item->is_armed)
+	if (item->wanted)
 		verdict = REPORT;
 	else if (has_place)
 		verdict = MERGE;
