@@ -21,7 +21,7 @@ noinst_LIBRARIES += tests/support/libtest.a
 tests_support_libtest_a_SOURCES = tests/support/test.c tests/support/test.h \
 	tests/support/high_page.h tests/support/inherited.h \
 	tests/support/pcap.c tests/support/pcap.h tests/support/sleeper.h \
-	tests/support/unseen.h
+	tests/support/stopper.h tests/support/unseen.h
 
 # The tests of each tier, filled by their local.mk: programs that automake builds,
 # and scripts (which are also to be named in EXTRA_DIST).

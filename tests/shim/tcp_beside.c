@@ -21,6 +21,7 @@
 
 #include "tests/shim/tcp.h"
 #include "tests/support/sleeper.h"
+#include "tests/support/stopper.h"
 
 static _Atomic pid_t caller;
 
@@ -189,6 +190,20 @@ static void say_connect(int fd, const struct sockaddr_in *name)
 	SAY("connect %s\n", err(connect_to(fd, name)));
 }
 
+/* To all addresses; its port in *port. */
+static int listening_by_six(in_port_t *port)
+{
+	struct sockaddr_in6 any = { .sin6_family = AF_INET6 };
+	socklen_t len = sizeof(any);
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+
+	if (bind(fd, (struct sockaddr *)&any, len) != 0 || listen(fd, 4) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&any, &len) != 0)
+		SAY("listen by six: %m\n");
+	*port = any.sin6_port;
+	return fd;
+}
+
 static int connected_by_six(in_port_t port)
 {
 	struct sockaddr_in6 name = { .sin6_family = AF_INET6,
@@ -196,7 +211,8 @@ static int connected_by_six(in_port_t port)
 				     .sin6_addr = IN6ADDR_LOOPBACK_INIT };
 	int fd = socket(AF_INET6, SOCK_STREAM, 0);
 
-	SAY("connect by six %s\n", err(connect(fd, (struct sockaddr *)&name, sizeof(name))));
+	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
+		SAY("connect by six: %m\n");
 	return fd;
 }
 
@@ -204,27 +220,72 @@ static int connected_by_six(in_port_t port)
 static void closed_under_an_accept_of_the_kernels(void)
 {
 	for (int has_copy = 0; has_copy < 2; has_copy++) {
-		struct sockaddr_in6 any = { .sin6_family = AF_INET6 };
 		struct closed_listener c;
-		socklen_t len = sizeof(any);
+		in_port_t port;
 		int copy = -1;
 
-		c.fd = socket(AF_INET6, SOCK_STREAM, 0);
-		SAY("bind %s\n", err(bind(c.fd, (struct sockaddr *)&any, sizeof(any))));
-		SAY("listen %s\n", err(listen(c.fd, 4)));
-		getsockname(c.fd, (struct sockaddr *)&any, &len);
-		c.name = heard_at(any.sin6_port);
+		c.fd = listening_by_six(&port);
+		c.name = heard_at(port);
 		c.stranger = listening(&c.strange_name, 4);
 		if (has_copy)
 			copy = dup(c.fd);
 		start(&c.thread, accept_one, &c.fd);
 		replace(&c);
-		say_accepted(&c, connected_by_six(any.sin6_port));
+		say_accepted(&c, connected_by_six(port));
 		close(copy);
 		/* it has ended with the call */
 		say_connect(c.fd = made(), &c.name);
 		close(c.fd);
 	}
+}
+
+struct stopped_call {
+	int fd, stopper;
+	_Atomic pid_t tid;
+	_Atomic bool is_over;
+	long result;
+};
+
+static void *accept_with_stops(void *arg)
+{
+	struct stopped_call *call = arg;
+	int fd;
+
+	/* the library's, not libc's */
+	call->stopper = stopper_set(SYS_accept4, 3, 0);
+	call->tid = gettid();
+	fd = accept(call->fd, NULL, NULL);
+	call->result = fd < 0 ? -errno : fd;
+	call->is_over = true;
+	return NULL;
+}
+
+/* Another listener gets the number while the call takes who has woken it. */
+static void closed_within_an_accept(void)
+{
+	struct stopped_call call = { .fd = -1 };
+	struct sockaddr_in strange_name;
+	int stranger, client, visitor, next;
+	pthread_t thread;
+	in_port_t port;
+
+	call.fd = listening_by_six(&port);
+	stranger = listening(&strange_name, 4);
+	pthread_create(&thread, NULL, accept_with_stops, &call);
+	while (!call.tid)
+		sleep_ms(1);
+	stopper_await_sleep(call.stopper, call.tid);
+	visitor = connected(&strange_name);
+	await(stranger, POLLIN);
+	client = connected_by_six(port);
+	next = stopper_replace(call.stopper, call.fd, stranger, &call.is_over);
+	pthread_join(thread, NULL);
+	SAY("the same number: %d\n", next == call.fd);
+	close(stranger);
+	say_child("closed", call.result, client);
+	say_child("stranger", accept(next, NULL, NULL), visitor);
+	close(next);
+	close(call.stopper);
 }
 
 /* A child has had the listener since before the call, or gets it meanwhile. */
@@ -699,6 +760,7 @@ const struct scenario beside_scenarios[] = {
 	SCENARIO(lingers_behind_a_send, OURS),
 	SCENARIO(lingers_behind_a_receive, OURS),
 	SCENARIO(closed_under_an_accept_of_the_kernels, MIXED),
+	SCENARIO(closed_within_an_accept, MIXED),
 	SCENARIO(closed_under_an_accept_beside_a_child, MIXED),
 	SCENARIO(forks_behind_a_closed_number, MIXED),
 	SCENARIO(handed_on_beside_an_accept, MIXED),

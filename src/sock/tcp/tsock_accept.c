@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/syscall_raw.h"
 #include "fd/fd_pool.h"
+#include "fd/fd_visit.h"
 #include "os/inside.h"
 #include "sock/kin.h"
 #include "sock/tcp/tsock_priv.h"
@@ -278,6 +279,8 @@ struct accept_call {
 	int flags;
 	/* the twin is asked, too; it is its turn to be the first */
 	bool asks_twin, is_twins_turn;
+	/* in waiting_cnt */
+	bool is_counted;
 };
 
 static long tell_peer(const struct tsock *c, const struct accept_call *call)
@@ -503,17 +506,37 @@ static void except_twins(struct tsock *t, int fd)
 	tsock_unlock(t);
 }
 
-/* What has come by the kernel's ways. No other thread of ours takes it in between. */
+/* Begins to use the twin, until tsock_end_twin(). A duplicate is for calls that are counted; for
+ * another whose number has just been closed there is nothing, which is -1. */
+static int begin_twin(struct tsock *t, int fd, const struct accept_call *call,
+		      struct fd_visit *visit)
+{
+	if (LIKELY(fd_visit_begin(visit, fd, &t->sock.obj)))
+		return fd;
+	return call->is_counted ? MAX(tsock_begin_twin(t, fd, visit), -1) : -1;
+}
+
+/* What has come by the kernel's ways. No other thread of ours takes it in between, nor does
+ * another listener get the number. */
 static long accept_twins(struct tsock *t, int fd, const struct accept_call *call)
 {
 	struct pollfd twin = { .events = POLLIN };
+	struct fd_visit visit;
 	long result = -EAGAIN;
+	bool has_some, may_sleep;
 
 	mutex_acquire(&t->writer);
-	twin.fd = tsock_waits_at(t, fd);
-	if (inside_poll(&twin, 1) > 0)
+	twin.fd = begin_twin(t, fd, call, &visit);
+	has_some = inside_poll(&twin, 1) > 0;
+	/* a child that has it since a moment ago may be faster: no close shall wait for that */
+	may_sleep = kin_is_shared_since(t->fork_cnt);
+	if (UNLIKELY(may_sleep))
+		tsock_end_twin(twin.fd, &visit);
+	if (has_some)
 		result = syscall_raw(SYS_accept4, twin.fd, (long)call->addr,
 				     (long)call->len, call->flags, 0, 0);
+	if (LIKELY(!may_sleep))
+		tsock_end_twin(twin.fd, &visit);
 	mutex_release(&t->writer);
 	if (result < 0)
 		return result;
@@ -601,6 +624,16 @@ void tsock_passed(struct fd_object *obj, enum fd_traffic traffic, long result)
 	atomic_fetch_sub(&t->kernel_accept_cnt, 1);
 }
 
+/* Who sends it away wants that at its twin, not at another file that has got the number. */
+static COLD void leave_when_empty(struct tsock *t, int fd, const struct accept_call *call)
+{
+	struct fd_visit visit;
+	int twin = begin_twin(t, fd, call, &visit);
+
+	tsock_leave_when_empty(t, twin);
+	tsock_end_twin(twin, &visit);
+}
+
 static long accept_any(struct tsock *t, int fd, struct accept_call *call)
 {
 	bool is_twin_first = call->asks_twin && call->is_twins_turn;
@@ -623,7 +656,7 @@ static long accept_any(struct tsock *t, int fd, struct accept_call *call)
 		call->is_twins_turn = !call->is_twins_turn;
 	if (UNLIKELY(atomic_load_explicit(&t->leaves_for,
 					  memory_order_relaxed) != REASON_NONE))
-		tsock_leave_when_empty(t, tsock_waits_at(t, fd));
+		leave_when_empty(t, fd, call);
 	return result;
 }
 
@@ -667,6 +700,7 @@ static long accept_waiting(struct tsock *t, int fd, struct accept_call *call)
 	long result;
 
 	atomic_fetch_add(&t->waiting_cnt, 1);
+	call->is_counted = true;
 	result = tsock_wait(t, fd, look, call, READY_IN, deadline_ns, false);
 	if (UNLIKELY(result == FD_PASS && tsock_phase(t) == TSOCK_KERNELS))
 		result = go_on_with_twin(t, fd, call, deadline_ns);
