@@ -22,8 +22,8 @@ check_PROGRAMS += %D%/scenarios
 shim_scripts += %D%/scenarios.sh
 
 check_PROGRAMS += %D%/udp
-%C%_udp_SOURCES = %D%/udp.h %D%/udp.c %D%/udp_calls.c %D%/udp_control.c %D%/udp_lengths.c \
-	%D%/udp_options.c %D%/udp_stamps.c \
+%C%_udp_SOURCES = %D%/udp.h %D%/udp.c %D%/udp_beside.c %D%/udp_calls.c %D%/udp_control.c \
+	%D%/udp_lengths.c %D%/udp_options.c %D%/udp_stamps.c \
 	%D%/udp_process.c %D%/udp_children.c %D%/udp_ready.c %D%/udp_mux.c %D%/udp_sets.c %D%/udp_waits.c
 shim_scripts += %D%/udp.sh
 

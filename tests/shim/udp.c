@@ -10,7 +10,7 @@
  * sends back whatever is sent there, the same goes over a wire
  * (tests/system/udp_mirror.sh). UDP_CHECK_SHARE then asks for the same share.
  *
- * The scenarios are in udp_calls.c, udp_control.c, udp_process.c,
+ * The scenarios are in udp_beside.c, udp_calls.c, udp_control.c, udp_process.c,
  * udp_ready.c, udp_mux.c, udp_sets.c, udp_stamps.c and udp_waits.c.
  *
  *   udp NAME     udp --list
@@ -169,6 +169,7 @@ ssize_t receive(int fd, int flags)
 /* -- the runner --------------------------------------------------------------------- */
 
 static const struct scenario *const lists[] = {
+	beside_scenarios,
 	call_scenarios,
 	option_scenarios,
 	control_scenarios,

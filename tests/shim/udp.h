@@ -24,6 +24,7 @@ struct scenario {
 #define SCENARIO(name, by_kernel) { #name, name, by_kernel }
 #define SCENARIO_END { NULL, NULL, 0 }
 
+extern const struct scenario beside_scenarios[];
 extern const struct scenario call_scenarios[];
 extern const struct scenario option_scenarios[];
 extern const struct scenario control_scenarios[];

@@ -47,7 +47,7 @@ is_beyond_thread_sanitizer() {
 	sleepers_of_a_set_that_gets_a_ready_socket | sleepers_of_a_copied_set) ;;
 	number_changes_under_a_poll | array_changes_under_a_poll) ;;
 	connects_under_a_sender | batches_whose_number_changes) ;;
-	set_of_a_child_gets_a_socket) ;;
+	set_of_a_child_gets_a_socket | closed_within_*) ;;
 	*) false ;;
 	esac
 }

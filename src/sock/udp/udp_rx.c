@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "fd/fd_visit.h"
 #include "ip/ip_udp.h"
 #include "os/inside.h"
 #include "os/signals.h"
@@ -37,6 +38,7 @@ struct rx_call {
 	struct msghdr *msg;
 	/* its batch has others already, so each handler ends it, with SA_RESTART, too */
 	bool is_behind;
+	bool has_waited;
 };
 
 /* -- to the program ------------------------------------------------------------- */
@@ -391,8 +393,8 @@ COLD long udp_take_error(struct udp *u)
 	return err;
 }
 
-/* Receives from the twin. -EAGAIN: it has nothing. */
-static COLD long read_twin(struct udp *u, int fd, const struct rx_call *call)
+/* -EAGAIN: it has nothing. */
+static long read_number(struct udp *u, int fd, const struct rx_call *call)
 {
 	struct msghdr msg = {
 		.msg_name = call->name,
@@ -400,11 +402,8 @@ static COLD long read_twin(struct udp *u, int fd, const struct rx_call *call)
 		.msg_iov = (struct iovec *)call->iov,
 		.msg_iovlen = call->iov_cnt,
 	};
-	long n;
+	long n = udp_take_error(u);
 
-	if (!sock_owns_fd(&u->sock, fd))
-		return -EBADF;
-	n = udp_take_error(u);
 	if (n)
 		return n;
 	/* before the read: what comes after it sets the flag again */
@@ -426,6 +425,23 @@ static COLD long read_twin(struct udp *u, int fd, const struct rx_call *call)
 		udp_narrow_twin(u, fd);
 	if (n >= 0 && call->name && !call->msg)
 		*call->name_len = msg.msg_namelen;
+	return n;
+}
+
+/* Receives from the twin. A call that has waited visits it, so that the number is not another
+ * file's meanwhile. One that begins is as fast as libc's, and knows no better than that what the
+ * number names when it enters the kernel. */
+static COLD long read_twin(struct udp *u, int fd, const struct rx_call *call)
+{
+	struct fd_visit visit;
+	long n;
+
+	if (!call->has_waited)
+		return sock_owns_fd(&u->sock, fd) ? read_number(u, fd, call) : -EBADF;
+	if (!fd_visit_begin(&visit, fd, &u->sock.obj))
+		return -EBADF;
+	n = read_number(u, fd, call);
+	fd_visit_end(&visit);
 	return n;
 }
 
@@ -541,6 +557,7 @@ static long wait_for_data(struct udp *u, int fd, const struct rx_call *call)
 {
 	uint64_t timeout = atomic_load_explicit(&u->sock.rx_timeout_ns,
 						memory_order_relaxed);
+	struct rx_call waiting = *call;
 	struct rx_wait w = {
 		.wait = {
 			.ops = &wait_ops,
@@ -561,11 +578,12 @@ static long wait_for_data(struct udp *u, int fd, const struct rx_call *call)
 		},
 		.u = u,
 		.fd = fd,
-		.call = call,
+		.call = &waiting,
 		.is_timed = timeout,
 		.fds = { { .fd = fd, .events = POLLIN | POLLRDHUP } },
 	};
 
+	waiting.has_waited = true;
 	sock_wait_until(&w.wait, timeout ? clock_monotonic_ns() + timeout :
 					   UINT64_MAX);
 	return sock_wait(&w.wait);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "fd/fd_visit.h"
 #include "os/inside.h"
 #include "sock/tx_followed.h"
 #include "sock/udp/udp_priv.h"
@@ -375,6 +376,7 @@ long udp_stamps_send_by_twin(struct udp *u, int fd, const struct msghdr *msg,
 			     int flags, uint32_t stations)
 {
 	struct udp_stamps *stamps = &u->stamps;
+	struct fd_visit visit;
 	struct stack *stack;
 	bool has_room;
 	long n = -EOVERFLOW;
@@ -384,8 +386,13 @@ long udp_stamps_send_by_twin(struct udp *u, int fd, const struct msghdr *msg,
 	has_room = make_room(stamps);
 	note_twin(stamps, atomic_load(&stamps->next));
 	stack_unlock(stack);
-	if (!u->sock.has_left && has_room)
+	/* the number may have been closed while we waited for the lock, and be another file's */
+	if (!u->sock.has_left && has_room && !fd_visit_begin(&visit, fd, &u->sock.obj)) {
+		n = -EBADF;
+	} else if (!u->sock.has_left && has_room) {
 		n = inside_sendmsg(fd, msg, flags | MSG_DONTWAIT);
+		fd_visit_end(&visit);
+	}
 	if (n >= 0) {
 		sock_lock(&u->sock, &stack);
 		/* whether the card has stamps for the kernel nobody knows */
@@ -478,14 +485,18 @@ static long read_twin(struct udp *u, int fd, struct msghdr *msg, int flags)
 	struct udp_stamps *stamps = &u->stamps;
 	bool has_numbers = tx_stamps_flags(&stamps->own) & SOF_TIMESTAMPING_OPT_ID;
 	uint8_t *record;
+	struct fd_visit visit;
 	struct stack *stack;
 	uint32_t number, order = 0;
 	long n;
 
+	if (!fd_visit_begin(&visit, fd, &u->sock.obj))
+		return -EBADF;
 	/* before the read: what comes after it is noted again */
 	if (!last_run(stamps) || !last_run(stamps)->left)
 		atomic_store(&stamps->twin_since, NEVER);
 	n = inside_recvmsg(fd, msg, flags | MSG_DONTWAIT);
+	fd_visit_end(&visit);
 	if (n < 0) {
 		if (n == -EAGAIN)
 			atomic_store(&stamps->twin_since, NEVER);
