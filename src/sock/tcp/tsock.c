@@ -207,8 +207,7 @@ void tsock_set_way(struct tsock *t, struct tcp_way *way)
 		list_push_back(&way->users, &t->by_way);
 }
 
-/* One of the program's, or -1. */
-static int own_number(struct tsock *t)
+int tsock_own_number(struct tsock *t)
 {
 	int fd = atomic_load_explicit(&t->seen_fd, memory_order_relaxed);
 
@@ -226,7 +225,7 @@ int tsock_fd(struct tsock *t)
 {
 	int fd = atomic_load(&t->twin_fd);
 
-	return fd >= 0 ? fd : own_number(t);
+	return fd >= 0 ? fd : tsock_own_number(t);
 }
 
 /* The number may have been closed before the visit begins, and another one be left. */
@@ -234,7 +233,7 @@ void tsock_visit(struct tsock *t, bool (*each)(struct fd_object *obj, int fd))
 {
 	int fd, last = -1;
 
-	while ((fd = own_number(t)) >= 0 && fd != last) {
+	while ((fd = tsock_own_number(t)) >= 0 && fd != last) {
 		(void)fd_visit_at(fd, &t->sock.obj, each);
 		last = fd;
 	}

@@ -832,7 +832,7 @@ static bool begin_leaving(struct fd_visit *visit, struct tsock *t, int *fd)
 {
 	if (fd_visit_begin(visit, *fd, &t->sock.obj))
 		return true;
-	*fd = tsock_fd(t);
+	*fd = tsock_own_number(t);
 	return *fd >= 0 && fd_visit_begin(visit, *fd, &t->sock.obj);
 }
 

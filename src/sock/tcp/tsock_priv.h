@@ -371,6 +371,8 @@ void tsocks_try_again(struct timer *again, uint64_t now_ns);
 /* The twin's number: that of a closed socket, or one that names it now; -1: there is
  * none. */
 int tsock_fd(struct tsock *t);
+/* One of the program's, or -1. */
+int tsock_own_number(struct tsock *t);
 void tcp_ports_tidy(struct tcp_engine *engine);
 /* Its conversation is over, or the kernel's. Under the lock. */
 void tsock_is_no_orphan(struct tsock *t);
