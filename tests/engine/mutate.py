@@ -19,19 +19,25 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("src/base", "src/pkt", "src/event", "src/tcp", "tests/support")
-SHARED = ("sim", "peer", "reference", "script")
 UNUSED = ("log.c", "lock.c", "region.c", "fuzz_main.c", "fd_services.c")
+MAKE = (ROOT / "tests/engine/local.mk").read_text()
+
+
+def shared():
+    """What all programs of the engine are linked with, as make knows it."""
+    sources = re.search(r"^%C%_libsim_a_SOURCES = ((?:.*\\\n)*.*)$", MAKE, re.M)
+    return re.findall(r"%D%/(\w+)\.c\b", sources[1])
 
 
 def all_programs():
     """The engine's programs as make knows them, those last that take long."""
-    text = (ROOT / "tests/engine/local.mk").read_text()
-    names = [n for n in re.findall(r"^engine_programs \+= %D%/(\w+)$", text, re.M)
-             if f"%C%_{n}_LDADD = $(engine_test_libs)\n" in text]
+    names = [n for n in re.findall(r"^engine_programs \+= %D%/(\w+)$", MAKE, re.M)
+             if f"%C%_{n}_LDADD = $(engine_test_libs)\n" in MAKE]
     slow = ["scripts", "recovery", "transfer", "misbehave", "random"]
     return [n for n in names if n not in slow] + slow
 
 
+SHARED = shared()
 PROGRAMS = os.environ.get("PROGRAMS", "").split() or all_programs()
 # of tests/unit/tcp: pure parts, which notice first
 UNITS = ("tcp_bbr", "tcp_cc_bbr", "tcp_hystart")
