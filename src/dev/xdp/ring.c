@@ -202,6 +202,19 @@ static struct pkt *assemble(struct xsk *xsk, struct pkt *pkt, bool is_last)
 	return pkt;
 }
 
+/* A packet has taken a great part of the frames that the queue has. The kernel drops one that is
+ * longer than what is posted, of which nothing is seen here, and others may be longer. */
+static COLD void make_room_for_longer(struct xdp_ring *own, struct xsk *xsk,
+				      const struct pkt *pkt)
+{
+	uint32_t cnt = 1;
+
+	while ((pkt = pkt->next_part))
+		cnt++;
+	if (cnt > xsk->fill.size / 4)
+		post_more(own, xsk);
+}
+
 static inline unsigned poll_queue(struct xdp_ring *own, struct xsk *xsk,
 				  bool was_short, struct pkt **batch,
 				  unsigned cnt)
@@ -222,6 +235,7 @@ static inline unsigned poll_queue(struct xdp_ring *own, struct xsk *xsk,
 			pkt = assemble(xsk, pkt, is_last);
 			if (!pkt)
 				continue;
+			make_room_for_longer(own, xsk, pkt);
 		}
 		batch[got++] = pkt;
 	}

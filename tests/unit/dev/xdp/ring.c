@@ -564,6 +564,45 @@ TEST(there_are_more_when_they_run_short)
 }
 
 /* So many come to a queue at once, and are read. */
+/* A packet of so many frames. */
+static void receive_long(unsigned cnt)
+{
+	struct pkt *batch[32];
+	uint32_t at;
+
+	for (unsigned i = 0; i < cnt; i++) {
+		at = kernel.positions[RX][0] % (8 * FRAMES);
+		arrive();
+		kernel.descs[0][at].options = i + 1 < cnt ? XDP_PKT_CONTD : 0;
+	}
+	CHECK_EQ(poll_ring(batch), 1);
+	CHECK_EQ(pkt_total_len(batch[0]), 60 * cnt);
+	pkt_put(batch[0]);
+}
+
+/* What is longer than all that is posted the kernel drops, and nobody sees it. */
+TEST(there_are_more_when_packets_are_long)
+{
+	enum { FEW = 16, MANY = 4 * FEW };
+
+	begin_with(2 * MANY, FEW);
+	for (unsigned i = 0; i < 100; i++) {
+		receive_long(1 + i % (FEW / 4));
+		CHECK(posted_cnt() <= FEW);
+	}
+	for (uint32_t had = FEW; had < MANY; had *= 2) {
+		receive_long(had / 4 + 1);
+		for (unsigned i = 0; i < MANY / 16; i++)
+			receive(1);
+		CHECK(posted_cnt() > had);
+		CHECK(posted_cnt() <= 2 * had);
+	}
+	receive_long(MANY / 2);
+	receive(1);
+	CHECK(posted_cnt() <= MANY);
+	end();
+}
+
 static void burst(struct played *k, unsigned cnt)
 {
 	struct pkt *batch[32];
