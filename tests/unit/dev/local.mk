@@ -24,11 +24,16 @@ unit_programs += %D%/ring_tx
 %C%_ring_tx_LDADD = src/pkt/libpkt-debug.a src/stats/libstats-debug.a \
 	src/os/libos-debug.a src/base/libbase-debug.a tests/support/libtest.a
 if HAVE_XDP
-unit_programs += %D%/xdp/ring
-%C%_xdp_ring_SOURCES = %D%/xdp/ring.c src/dev/ring_fill.c src/dev/ring_tx.c
-%C%_xdp_ring_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
-%C%_xdp_ring_LDADD = src/pkt/libpkt-debug.a src/stats/libstats-debug.a \
+unit_programs += %D%/xdp/ring %D%/xdp/ring_tx
+xdp_played = %D%/xdp/played.h src/dev/ring_fill.c src/dev/ring_tx.c
+xdp_played_libs = src/pkt/libpkt-debug.a src/stats/libstats-debug.a \
 	src/os/libos-debug.a src/base/libbase-debug.a tests/support/libtest.a
+%C%_xdp_ring_SOURCES = %D%/xdp/ring.c $(xdp_played)
+%C%_xdp_ring_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
+%C%_xdp_ring_LDADD = $(xdp_played_libs)
+%C%_xdp_ring_tx_SOURCES = %D%/xdp/ring_tx.c $(xdp_played)
+%C%_xdp_ring_tx_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
+%C%_xdp_ring_tx_LDADD = $(xdp_played_libs)
 unit_programs += %D%/xdp/steer
 nodist_%C%_xdp_steer_SOURCES = src/dev/xdp/steer_object.c
 %C%_xdp_steer_SOURCES = %D%/xdp/steer.c src/dev/xdp/kernel_btf.c
