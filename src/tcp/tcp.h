@@ -252,7 +252,8 @@ enum tcp_stamp {
  * within a call of this interface or from a timer, and none calls back. */
 struct tcp_ops {
 	/* Sends a segment. `pcb` is NULL for answers that belong to none. What
-	 * cannot be sent is lost, like any segment. */
+	 * cannot be sent is lost, like any segment, or taken back (tcp_emit_failed, the only
+	 * one that may be called from here). */
 	void (*emit)(void *ctx, struct tcp_pcb *pcb, const struct tcp_out *out);
 	/* Memory for pcbs and tables, zeroed, or NULL. */
 	void *(*alloc)(void *ctx, size_t size);
@@ -314,8 +315,13 @@ struct tcp_counts {
 #include "stats/counters.def"
 };
 const struct tcp_counts *tcp_counts(const struct tcp_table *table);
-/* A segment could not be sent after all: no_room_ns is asked before the next one. */
-void tcp_emit_failed(struct tcp_table *table);
+/* A segment could not be sent after all: no_room_ns is asked before the next one. Told from
+ * within `emit`, or by who sends for tcp_send_now, before the engine is called again: whose
+ * segment (NULL: nobody's), the header that `emit` was given, and the bytes behind it. What
+ * was sent for the first time waits until there is room, as if it had not been sent, unless
+ * no_room_ns says that nothing is waited for. */
+void tcp_emit_failed(struct tcp_table *table, struct tcp_pcb *pcb,
+		     const uint8_t *header, uint32_t data_len);
 /* Everything that has an address: pcbs that are not yet freed, and how many of
  * the compact TIME_WAIT entries there are. */
 uint32_t tcp_pcb_cnt(const struct tcp_table *table);

@@ -520,14 +520,18 @@ static int get_queues(struct reader *r, struct tcp_pcb *pcb)
 static void restore_timers(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	bool is_held = pcb->unsent && pcb->pace_at_ns > now_ns;
-
 	bool is_flying = pcb->snd_una != pcb->snd_nxt;
 	bool fits = is_flying ? pcb->rtx_kind != RTX_NONE &&
 					pcb->rtx_kind != RTX_PERSIST
 			      : pcb->rtx_kind == RTX_PERSIST && pcb->unsent;
+	/* What has no timer of its own has waited for its time, or for a device. */
+	bool is_stuck = pcb->unsent && !is_flying && pcb->rtx_kind == RTX_NONE &&
+			tcp_may_send(pcb);
 
 	if (is_held && pcb->slow_out & SLOW_PACED)
 		pcb->pace_wait_ns = pcb->pace_at_ns;
+	else if (is_stuck)
+		pcb->pace_wait_ns = now_ns + 1;
 	/* both are part of RFC 8985, which needs SACK */
 	if (pcb->rtx_kind == RTX_PROBE || pcb->rtx_kind == RTX_LONE_PROBE ||
 	    pcb->rtx_kind == RTX_LATE_PROBE || pcb->rtx_kind == RTX_REORDER)

@@ -421,6 +421,45 @@ void tcp_out_push(struct tcp_pcb *pcb, uint64_t now_ns)
 		tcp_out_ack(pcb, now_ns);
 }
 
+/* ---- what a device has refused ---- */
+
+struct pkt *tcp_out_sent_last(struct tcp_pcb *pcb, uint32_t seq)
+{
+	struct list *link = pcb->unsent ? &pcb->unsent->link : &pcb->snd_queue;
+
+	while ((link = link->prev) != &pcb->snd_queue) {
+		struct pkt *pkt = pkt_from_link(link);
+		const struct tcp_seg *seg = tcp_seg(pkt);
+
+		if (seg->sent_cnt != 1 || seq_before(seg->seq, seq))
+			return NULL;
+		if (seg->seq == seq)
+			return pkt;
+	}
+	return NULL;
+}
+
+void tcp_out_take_back(struct tcp_pcb *pcb, struct pkt *first)
+{
+	struct pkt *end = pcb->unsent;
+
+	pcb->snd_nxt = tcp_seg(first)->seq;
+	pcb->unsent = first;
+	for (struct pkt *pkt = first; pkt != end; pkt = tcp_out_next(pcb, pkt)) {
+		struct tcp_seg *seg = tcp_seg(pkt);
+
+		seg->flags &= (uint8_t)~SEG_SENT;
+		seg->sent_cnt = 0;
+		list_remove(&seg->order);
+		/* the short path does not count it */
+		if (pcb->recovery != RECOVERY_OPEN)
+			pcb->prr_out -= MIN(pcb->prr_out, tcp_seg_len(pkt));
+	}
+	/* It was not held back for one before it. */
+	if (seq_after(pcb->snd_small_end, pcb->snd_nxt))
+		pcb->snd_small_end = pcb->snd_una;
+}
+
 void tcp_out_drop(struct tcp_pcb *pcb, uint32_t len)
 {
 	while (len) {

@@ -7,6 +7,8 @@
  *
  * Nor do they leave while the device takes no more (tcp_ops.no_room_ns): what it refuses
  * would be a loss, for which the window shrinks, and a refused repair waits for a timeout.
+ * New data that it refuses all the same, since others were faster, or because it was so short
+ * that nobody had asked, is taken back.
  */
 #include "tcp/tcp_priv.h"
 
@@ -82,11 +84,6 @@ uint64_t tcp_room_always(void *ctx UNUSED, const struct tcp_pcb *pcb UNUSED,
 	return 0;
 }
 
-void tcp_emit_failed(struct tcp_table *table)
-{
-	table->had_room_at = table->counts.out_segments - TCP_EMITS_PER_LOOK;
-}
-
 bool tcp_pace_look(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	struct tcp_table *table = pcb->table;
@@ -99,6 +96,29 @@ bool tcp_pace_look(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->pace_wait_ns = now_ns + wait_ns;
 	tcp_timer_update(pcb);
 	return true;
+}
+
+/* The last step of sending is to give it away, so that all of it can be taken back. */
+COLD void tcp_emit_failed(struct tcp_table *table, struct tcp_pcb *pcb,
+			  const uint8_t *header, uint32_t data_len)
+{
+	const struct wire_tcp *tcp = (const void *)header;
+	bool has_bytes = data_len || tcp->flags & WIRE_TCP_FIN;
+	struct pkt *first;
+
+	table->had_room_at = table->counts.out_segments - TCP_EMITS_PER_LOOK;
+	if (!pcb || !has_bytes)
+		return;
+	first = tcp_out_sent_last(pcb, be32toh(tcp->seq));
+	/* when that was is the present time */
+	if (!first || !tcp_pace_look(pcb, pcb->last_sent_ns))
+		return;
+	/* RFC 3168 section 6.1.2; in the bits of accurate ECN it is a part of a number */
+	if (tcp->flags & WIRE_TCP_CWR && !pcb->is_accurate)
+		pcb->flags |= TF_CWR_OUT;
+	tcp_out_take_back(pcb, first);
+	if (pcb->snd_una == pcb->snd_nxt)
+		tcp_timer_rearm_rtx(pcb, pcb->last_sent_ns);
 }
 
 /* What a timer fires late is made good, up to half a burst. */

@@ -862,6 +862,10 @@ void tcp_out_free(struct tcp_pcb *pcb);
 /* The first `len` bytes of the queue, none of which was sent by the queue's rules, have
  * arrived with the SYN. */
 void tcp_out_drop(struct tcp_pcb *pcb, uint32_t len);
+/* The entry that begins there, if it and what was sent after it were sent once; NULL. */
+struct pkt *tcp_out_sent_last(struct tcp_pcb *pcb, uint32_t seq);
+/* It and what was sent after it, in the same segment, are not sent yet. */
+void tcp_out_take_back(struct tcp_pcb *pcb, struct pkt *first);
 /* The next entry in the queue, or NULL. */
 struct pkt *tcp_out_next(const struct tcp_pcb *pcb, struct pkt *pkt);
 bool tcp_out_split(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t len);

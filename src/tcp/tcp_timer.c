@@ -311,11 +311,29 @@ static void on_persist(struct tcp_pcb *pcb, uint64_t now_ns)
 		not_past_user_timeout(pcb, now_ns + tcp_rto_ns(pcb)));
 }
 
+/* What a full device would refuse is sent when it has room. Refused, it would be taken for
+ * lost on the way, and the next timeout double. The program's time is not exceeded for it. */
+static bool waits_for_room(struct tcp_pcb *pcb, enum tcp_rtx_kind kind, uint64_t now_ns)
+{
+	const struct tcp_table *table = pcb->table;
+	bool sends_at_once = kind != RTX_NONE && kind != RTX_REORDER;
+	uint64_t wait_ns;
+
+	if (!sends_at_once || has_given_up(pcb, now_ns))
+		return false;
+	wait_ns = table->ops->no_room_ns(table->ctx, pcb, now_ns);
+	if (wait_ns)
+		set_rtx(pcb, kind, now_ns + wait_ns);
+	return wait_ns;
+}
+
 static void on_rtx(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	enum tcp_rtx_kind kind = pcb->rtx_kind;
 
 	pcb->rtx_at_ns = 0;
+	if (waits_for_room(pcb, kind, now_ns))
+		return;
 	switch (kind) {
 	case RTX_NONE:
 		break;

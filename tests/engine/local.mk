@@ -61,6 +61,8 @@ engine_programs += %D%/accecn
 engine_programs += %D%/fastopen
 %C%_fastopen_LDADD = $(engine_test_libs)
 
+engine_programs += %D%/refused
+%C%_refused_LDADD = $(engine_test_libs)
 engine_programs += %D%/sending
 %C%_sending_LDADD = $(engine_test_libs)
 

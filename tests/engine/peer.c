@@ -11,12 +11,16 @@ enum { BUF_SIZE = 2048 };
 
 struct peer peer;
 
-void peer_emit(void *ctx UNUSED, struct tcp_pcb *pcb UNUSED,
-	       const struct tcp_out *out)
+void peer_emit(void *ctx UNUSED, struct tcp_pcb *pcb, const struct tcp_out *out)
 {
 	const struct wire_tcp *header = (const void *)out->header;
-	struct peer_sent *sent = &peer.sent[peer.sent_cnt++ % PEER_SENT_MAX];
+	struct peer_sent *sent;
 
+	if (peer.refuses) {
+		tcp_emit_failed(peer.table, pcb, out->header, out->data_len);
+		return;
+	}
+	sent = &peer.sent[peer.sent_cnt++ % PEER_SENT_MAX];
 	sent->seq = be32toh(header->seq);
 	sent->ack = be32toh(header->ack);
 	sent->to_port = be16toh(header->dst_port);

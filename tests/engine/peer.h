@@ -67,9 +67,11 @@ extern struct peer {
 	unsigned stray_cnt;
 	uint8_t stray_flags;
 	uint32_t stray_len;
-	/* the device takes nothing more; how often it was asked */
+	/* the device takes nothing more, and says so; how often it was asked. It refuses what
+	 * it is given */
 	bool is_full;
 	unsigned look_cnt;
+	bool refuses;
 	/* allocations until one fails; 0: none does */
 	unsigned allocs_left;
 } peer;

@@ -196,6 +196,34 @@ static void check_pseudo_sum(struct sim_host *host, const struct tcp_out *out)
 	SIM_CHECK(host->sim, header->check == expected);
 }
 
+/* So long a full device is waited for; it may be full for longer. */
+#define JAM_WAIT_NS (200 * NS_PER_MS)
+#define JAM_MOST_NS (300 * NS_PER_MS)
+
+static bool is_jammed(struct sim_host *host)
+{
+	return host->sim->now_ns < host->jam_until_ns;
+}
+
+static uint64_t sim_no_room_ns(void *ctx, const struct tcp_pcb *pcb UNUSED, uint64_t now_ns)
+{
+	struct sim_host *host = ctx;
+
+	SIM_CHECK(host->sim, now_ns == host->sim->now_ns);
+	return is_jammed(host) && now_ns - host->jam_since_ns < JAM_WAIT_NS ? NS_PER_MS / 4 : 0;
+}
+
+static void jam_at_times(struct sim_host *host)
+{
+	struct sim *sim = host->sim;
+
+	if (!sim->setup.jam_every || is_jammed(host) ||
+	    rand_below(&sim->rand, sim->setup.jam_every))
+		return;
+	host->jam_since_ns = sim->now_ns;
+	host->jam_until_ns = sim->now_ns + rand_between(&sim->rand, 1, JAM_MOST_NS);
+}
+
 static void sim_emit(void *ctx, struct tcp_pcb *pcb, const struct tcp_out *out)
 {
 	struct sim_host *host = ctx;
@@ -203,6 +231,11 @@ static void sim_emit(void *ctx, struct tcp_pcb *pcb, const struct tcp_out *out)
 	uint32_t size = out->segment_size ? out->segment_size : out->data_len;
 	uint32_t offset = 0;
 
+	jam_at_times(host);
+	if (is_jammed(host)) {
+		tcp_emit_failed(host->table, pcb, out->header, out->data_len);
+		return;
+	}
 	SIM_CHECK(host->sim, out->data_len <=
 				     MAX((uint32_t)host->path.segment_max, 2000u));
 	check_window(host, out);
@@ -270,7 +303,7 @@ static const struct tcp_ops sim_ops = {
 	.path = sim_path,
 	.stamped = sim_stamped,
 	.stray = tcp_stray_refuse,
-	.no_room_ns = tcp_room_always,
+	.no_room_ns = sim_no_room_ns,
 };
 
 /* ---- applications ---- */

@@ -108,6 +108,8 @@ struct sim_host {
 	uint16_t ip_id;
 	/* of the segment being sent: the checksum is the device's to make */
 	bool with_pseudo_sum;
+	/* when its device has become full, and until when it is */
+	uint64_t jam_since_ns, jam_until_ns;
 	uint64_t segments;
 	uint64_t retransmissions;
 	/* asked for each segment that leaves: true loses it */
@@ -144,6 +146,8 @@ struct sim_setup {
 	unsigned forge_every;
 	/* a set of enum tcp_fastopen: connections open with what they have to send */
 	uint32_t fastopen;
+	/* at one in so many segments a device is full for a while; 0: it never is */
+	unsigned jam_every;
 };
 
 struct sim {

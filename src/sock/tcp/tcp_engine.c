@@ -96,14 +96,17 @@ static size_t write_short(struct tcp_way *way, uint8_t *frame,
 	return (size_t)(at - frame);
 }
 
-static void send_short(struct stack *stack, struct tcp_way *way,
-		       const struct tcp_out *out) REQUIRES(stack->lock)
+static void send_short(struct tcp_engine *engine, struct tcp_way *way,
+		       struct tcp_pcb *pcb, const struct tcp_out *out)
+	REQUIRES(engine->stack->lock)
 {
-	uint8_t *frame = stack_tx_frame_locked(stack, way->dst.ring);
+	uint8_t *frame = stack_tx_frame_locked(engine->stack, way->dst.ring);
 
 	if (LIKELY(frame))
-		stack_tx_commit_locked(stack, way->dst.ring,
+		stack_tx_commit_locked(engine->stack, way->dst.ring,
 				       write_short(way, frame, out));
+	else
+		tcp_emit_failed(engine->table, pcb, out->header, out->data_len);
 }
 
 /* Writes all headers of what is sent. Returns their length. */
@@ -116,18 +119,9 @@ static uint16_t write_headers(struct tcp_way *way, const struct tcp_out *out,
 	return (uint16_t)(sizeof(struct dst_header) + out->header_len);
 }
 
-/* What does not fit is lost, as any segment may be. There is room for the next one before
- * that is made (no_room_ns). */
-static inline void tx_or_lose(struct tcp_engine *engine, struct tcp_way *way,
-			      const struct ring_tx *tx)
-	REQUIRES(engine->stack->lock)
-{
-	if (UNLIKELY(stack_tx_locked(engine->stack, way->dst.ring, tx) != 0))
-		tcp_emit_failed(engine->table);
-}
-
 static void send_long(struct tcp_engine *engine, struct tcp_way *way,
-		      const struct tcp_out *out) REQUIRES(engine->stack->lock)
+		      struct tcp_pcb *pcb, const struct tcp_out *out)
+	REQUIRES(engine->stack->lock)
 {
 	uint8_t header[HEADERS_MAX];
 	struct ring_tx tx = {
@@ -137,22 +131,25 @@ static void send_long(struct tcp_engine *engine, struct tcp_way *way,
 	};
 
 	pkt_get(out->data);
-	tx_or_lose(engine, way, &tx);
+	if (UNLIKELY(stack_tx_locked(engine->stack, way->dst.ring, &tx) != 0))
+		tcp_emit_failed(engine->table, pcb, out->header, out->data_len);
 }
 
 static void send_one(struct tcp_engine *engine, struct tcp_way *way,
-		     const struct tcp_out *out) REQUIRES(engine->stack->lock)
+		     struct tcp_pcb *pcb, const struct tcp_out *out)
+	REQUIRES(engine->stack->lock)
 {
 	if (out->header_len + out->data_len + sizeof(struct dst_header) <=
 	    RING_TX_FRAME_LEN)
-		send_short(engine->stack, way, out);
+		send_short(engine, way, pcb, out);
 	else
-		send_long(engine, way, out);
+		send_long(engine, way, pcb, out);
 }
 
 /* Several segments, which the card makes of one. */
 static void send_run(struct tcp_engine *engine, struct tcp_way *way,
-		     const struct tcp_out *out) REQUIRES(engine->stack->lock)
+		     struct tcp_pcb *pcb, const struct tcp_out *out)
+	REQUIRES(engine->stack->lock)
 {
 	uint8_t header[HEADERS_MAX];
 	struct ring_tx tx = {
@@ -165,7 +162,8 @@ static void send_run(struct tcp_engine *engine, struct tcp_way *way,
 	};
 
 	tcp_way_skip_ids(way, out->data_cnt - 1);
-	tx_or_lose(engine, way, &tx);
+	if (UNLIKELY(stack_tx_locked(engine->stack, way->dst.ring, &tx) != 0))
+		tcp_emit_failed(engine->table, pcb, out->header, out->data_len);
 }
 
 /* Makes the header of one of several segments, which begins `at` bytes into them and has
@@ -191,7 +189,7 @@ static uint32_t cut_header(const struct tcp_out *out, uint32_t at, uint32_t len,
 /* The same where the way has come to lead over an interface that does not do that, and the
  * connection has not heard of it yet. */
 static COLD void send_each(struct tcp_engine *engine, struct tcp_way *way,
-			   const struct tcp_out *out)
+			   struct tcp_pcb *pcb, const struct tcp_out *out)
 	REQUIRES(engine->stack->lock)
 {
 	uint8_t header[HEADERS_MAX];
@@ -212,7 +210,12 @@ static COLD void send_each(struct tcp_engine *engine, struct tcp_way *way,
 			out, at, pkt->len,
 			(void *)(header + sizeof(struct dst_header)));
 		pkt_get(pkt);
-		tx_or_lose(engine, way, &tx);
+		if (stack_tx_locked(engine->stack, way->dst.ring, &tx) != 0) {
+			/* with all that would follow */
+			tcp_emit_failed(engine->table, pcb, header + sizeof(struct dst_header),
+					out->data_len - at);
+			return;
+		}
 		at += pkt->len;
 		pkt = pkt_from_link(pkt->link.next);
 	}
@@ -228,11 +231,11 @@ NO_LOCK_ANALYSIS static void emit(void *ctx, struct tcp_pcb *pcb,
 	if (UNLIKELY(!way || !tcp_way_is_open(way, engine->stack)))
 		return;
 	if (!out->segment_size)
-		send_one(engine, way, out);
+		send_one(engine, way, pcb, out);
 	else if (LIKELY(out->data_len <= way->dst.ring->dev->caps.tso_max))
-		send_run(engine, way, out);
+		send_run(engine, way, pcb, out);
 	else
-		send_each(engine, way, out);
+		send_each(engine, way, pcb, out);
 }
 
 /* -- what else the engine asks for ------------------------------------------------- */
@@ -354,7 +357,10 @@ NO_LOCK_ANALYSIS static uint64_t no_room_ns(void *ctx, const struct tcp_pcb *pcb
 		cnt *= ROOM_OF_A_RUN;
 	if (ring->tx_fits_max)
 		cnt = MIN(cnt, ring->tx_fits_max);
-	fits = ring->ops->tx_fits(ring, cnt);
+	/* without frames it has no room, however short its queue is */
+	if (UNLIKELY(!ring->tx_frame))
+		ring->ops->reap(ring);
+	fits = ring->tx_frame && ring->ops->tx_fits(ring, cnt);
 	/* what it has may wait for a kick that failed */
 	if (!fits)
 		ring->ops->reap(ring);

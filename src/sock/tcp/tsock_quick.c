@@ -279,9 +279,23 @@ static COLD ssize_t undo_send(int fd, const void *buf, size_t len, int flags,
 	return fd_quick_undo_send(fd, buf, len, flags, obj);
 }
 
-/* Sends the segment and unlocks. What cannot be sent is lost, as any segment may be. */
-static inline void send_unlock(struct tcp_way *way, struct stack *stack,
-			       struct tcp_header header, const struct pkt *pkt)
+/* The segment waits until there is room, or is lost where no ring leads there, as any
+ * segment may be. */
+static COLD void wait_unlock(struct fd_object *obj, struct stack *stack,
+			     struct tcp_header header, uint32_t len)
+	RELEASES(stack->lock)
+{
+	struct tsock *t = tsock_of(obj);
+
+	tcp_emit_failed(t->engine->table, t->pcb, header.bytes, len);
+	stack_note_timers_locked(stack);
+	stack_unlock(stack);
+}
+
+/* Sends the segment and unlocks. */
+static inline void send_unlock(struct fd_object *obj, struct tcp_way *way,
+			       struct stack *stack, struct tcp_header header,
+			       const struct pkt *pkt)
 	RELEASES(stack->lock)
 {
 	uint8_t *frame = NULL, *at;
@@ -289,7 +303,7 @@ static inline void send_unlock(struct tcp_way *way, struct stack *stack,
 	if (LIKELY(tcp_way_is_open(way, stack)))
 		frame = stack_tx_frame_locked(stack, way->dst.ring);
 	if (UNLIKELY(!frame)) {
-		stack_unlock(stack);
+		wait_unlock(obj, stack, header, pkt->len);
 		return;
 	}
 	at = tcp_engine_write_headers(way, frame, header, pkt->len, 0);
@@ -343,6 +357,6 @@ ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
 	c = sock_counters(&t->sock);
 	c->tx_packets++;
 	c->tx_bytes += len;
-	send_unlock(way, stack, header, pkt);
+	send_unlock(obj, way, stack, header, pkt);
 	return fd_quick_end(obj, (ssize_t)len);
 }

@@ -51,17 +51,16 @@ static void see(void *ctx UNUSED, uint64_t now_ns UNUSED, const void *frame, siz
 {
 	const struct wire_tcp *tcp =
 		(const void *)((const uint8_t *)frame + sizeof(struct dst_header));
-	size_t headers = sizeof(struct dst_header) + (size_t)(tcp->offset_ae >> 4) * 4;
 
 	if (len < sizeof(struct dst_header))
 		return;
 	if (tcp->flags & WIRE_TCP_SYN)
 		lab.iss = be32toh(tcp->seq);
-	else if (len > headers)
+	else if (len > sizeof(struct dst_header) + (size_t)(tcp->offset_ae >> 4) * 4)
 		lab.sent[lab.sent_cnt++ % SENT_MAX] = be32toh(tcp->seq) - lab.iss - 1;
 }
 
-/* Frames that others have sent fill the ring, and the engine has heard of it. */
+/* Frames that others have sent fill the ring. */
 static void fill_ring(void)
 {
 	uint8_t byte = 0;
@@ -70,7 +69,10 @@ static void fill_ring(void)
 	stack_lock(lab.stack);
 	while (lab.ring->ops->tx_fits(lab.ring, 1))
 		CHECK_EQ(stack_tx_locked(lab.stack, lab.ring, &tx), 0);
-	tcp_emit_failed(lab.engine->table);
+	/* the place of the next short one, too */
+	*lab.ring->tx_frame = byte;
+	stack_tx_commit_locked(lab.stack, lab.ring, 1);
+	CHECK(!lab.ring->tx_frame);
 	stack_unlock(lab.stack);
 }
 
@@ -256,10 +258,13 @@ static void advance_ms(uint64_t ms)
 	stack_unlock(lab.engine->stack);
 }
 
-/* Segments that found the ring full, and are lost. */
-static uint64_t refused(void)
+/* Bytes that the engine takes for sent, and that nobody has acknowledged. */
+static uint32_t under_way(void)
 {
-	return lab.ring->counts->tx_full;
+	struct tcp_pcb_info info;
+
+	tcp_get_info(lab.pcb, &info);
+	return info.snd_nxt - info.snd_una;
 }
 
 static void set_user_timeout_ms(uint64_t ms)
@@ -273,7 +278,6 @@ static void check_nothing_is_lost(void)
 {
 	const struct tcp_counts *counts = tcp_counts(lab.engine->table);
 
-	CHECK_EQ(refused(), 0);
 	CHECK_EQ(counts->retransmitted, 0);
 	CHECK_EQ(counts->rto_fired, 0);
 }
@@ -288,6 +292,7 @@ TEST(what_waits_for_a_ring_leaves_when_that_has_room)
 	write_some(6, MSS);
 	advance_ms(100);
 	CHECK_EQ(lab.sent_cnt, 0);
+	CHECK_EQ(under_way(), 0);
 	make_room();
 	advance_ms(1);
 	CHECK_EQ(lab.sent_cnt, 6);
@@ -305,9 +310,9 @@ TEST(a_ring_that_stays_full_is_waited_for_so_long_and_no_longer)
 	fill_ring();
 	write_some(6, MSS);
 	advance_ms(199);
-	check_nothing_is_lost();
+	CHECK_EQ(under_way(), 0);
 	advance_ms(2);
-	CHECK(refused() > 0);
+	CHECK(under_way() > 0);
 	advance_ms(900);
 	CHECK_EQ(tcp_state(lab.pcb), TCPS_ESTABLISHED);
 	advance_ms(200);
@@ -353,4 +358,39 @@ TEST(a_ring_that_is_full_again_is_waited_for_again)
 	}
 	check_nothing_is_lost();
 	end();
+}
+
+/* -- single segments ---------------------------------------------------------------------- */
+
+/* An order that finds no place is not lost for that: its probe would come tens of
+ * milliseconds later. */
+static void check_one(uint32_t len)
+{
+	begin();
+	fill_ring();
+	write_some(1, len);
+	CHECK_EQ(lab.sent_cnt, 0);
+	CHECK_EQ(under_way(), 0);
+	/* what follows stays behind it */
+	write_some(1, len);
+	CHECK_EQ(lab.sent_cnt, 0);
+	advance_ms(1);
+	CHECK_EQ(under_way(), 0);
+	make_room();
+	advance_ms(1);
+	CHECK(lab.sent_cnt > 0);
+	CHECK_EQ(lab.sent[0], 0);
+	CHECK_EQ(under_way(), 2 * len);
+	check_nothing_is_lost();
+	end();
+}
+
+TEST(a_short_segment_waits_for_a_full_ring)
+{
+	check_one(64);
+}
+
+TEST(a_long_segment_waits_for_a_full_ring)
+{
+	check_one(MSS);
 }

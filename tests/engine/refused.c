@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What becomes of segments that a full device refuses, though nobody had asked it. */
+#include "tests/engine/peer.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "tests/support/test.h"
+
+static const struct tcp_options none = { .sack_cnt = 0 };
+
+static void fill_device(void)
+{
+	peer.is_full = peer.refuses = true;
+}
+
+static void empty_device(void)
+{
+	peer.is_full = peer.refuses = false;
+}
+
+/* A round trip of 10 ms has been seen, so that tails are probed. */
+static void begin_with(uint32_t segment_max)
+{
+	peer_defaults();
+	peer.path.segment_max = segment_max;
+	peer_connect(&peer_full_options);
+	peer_write(10);
+	CHECK_EQ(peer_next()->len, 10);
+	peer_advance_ms(10);
+	peer_send_options(A, P, U + 10, 20000, 0, &none);
+	tcp_set_nodelay(peer.pcb, true, peer.now_ns);
+}
+
+static void begin(void)
+{
+	begin_with(0);
+}
+
+static void end(void)
+{
+	peer_expect_silence();
+	peer_teardown();
+}
+
+static uint32_t under_way(void)
+{
+	struct tcp_pcb_info info;
+
+	tcp_get_info(peer.pcb, &info);
+	return info.snd_nxt - info.snd_una;
+}
+
+static void check_nothing_is_lost(void)
+{
+	CHECK_EQ(tcp_counts(peer.table)->retransmitted, 0);
+	CHECK_EQ(tcp_counts(peer.table)->tlp_sent, 0);
+	CHECK_EQ(tcp_counts(peer.table)->rto_fired, 0);
+}
+
+static void check_next(uint32_t at, uint32_t len)
+{
+	const struct peer_sent *sent = peer_next();
+
+	CHECK_EQ(sent->seq, U + at);
+	CHECK_EQ(sent->len, len);
+}
+
+/* It is an order, perhaps, and must not wait for a probe. */
+TEST(a_refused_segment_leaves_as_soon_as_there_is_room)
+{
+	begin();
+	fill_device();
+	peer_write(64);
+	CHECK_EQ(under_way(), 0);
+	peer_advance_ms(100);
+	CHECK_EQ(under_way(), 0);
+	empty_device();
+	peer_advance_ms(1);
+	check_next(10, 64);
+	CHECK_EQ(under_way(), 64);
+	check_nothing_is_lost();
+	end();
+}
+
+/* By tcp_send_now, as the owner does it. */
+static void send_now(uint32_t len)
+{
+	struct pkt *pkt = pkt_alloc(&peer.pool);
+	struct tcp_header header;
+
+	memset(pkt_append(pkt, len), 'y', len);
+	header = tcp_send_now(peer.pcb, pkt, true, peer.now_ns);
+	CHECK(header.bytes != NULL);
+	tcp_emit_failed(peer.table, peer.pcb, header.bytes, len);
+}
+
+TEST(what_is_sent_at_once_waits_in_the_same_way)
+{
+	struct pkt *pkt;
+
+	begin();
+	fill_device();
+	send_now(64);
+	CHECK_EQ(under_way(), 0);
+	/* and nothing passes it */
+	pkt = pkt_alloc(&peer.pool);
+	pkt_append(pkt, 32);
+	CHECK(tcp_send_now(peer.pcb, pkt, true, peer.now_ns).bytes == NULL);
+	pkt_put(pkt);
+	empty_device();
+	peer_advance_ms(1);
+	check_next(10, 64);
+	peer_send_options(A, P, U + 74, 20000, 0, &none);
+	/* the connection is as quick as before */
+	pkt = pkt_alloc(&peer.pool);
+	pkt_append(pkt, 32);
+	CHECK(tcp_send_now(peer.pcb, pkt, true, peer.now_ns).bytes != NULL);
+	CHECK_EQ(under_way(), 32);
+	check_nothing_is_lost();
+	end();
+}
+
+/* What was sent before keeps its timer. */
+TEST(what_is_under_way_is_not_taken_back)
+{
+	begin();
+	peer_write(100);
+	check_next(10, 100);
+	fill_device();
+	peer_write(200);
+	peer_write(300);
+	CHECK_EQ(under_way(), 100);
+	/* nor by an acknowledgment that is refused */
+	peer_send_options(A, P, U + 10, 20000, 50, &none);
+	peer_advance_ms(3);
+	CHECK_EQ(under_way(), 100);
+	peer_send_options(A, P + 50, U + 110, 20000, 0, &none);
+	CHECK_EQ(under_way(), 0);
+	empty_device();
+	peer_advance_ms(1);
+	check_next(110, 500);
+	check_nothing_is_lost();
+	end();
+}
+
+TEST(nagle_does_not_wait_for_one_that_was_refused)
+{
+	begin();
+	tcp_set_nodelay(peer.pcb, false, peer.now_ns);
+	peer_write(1460);
+	check_next(10, 1460);
+	fill_device();
+	peer_write(64);
+	CHECK_EQ(under_way(), 1460);
+	empty_device();
+	peer_advance_ms(1);
+	check_next(1470, 64);
+	/* but for this one now */
+	peer_write(64);
+	end();
+}
+
+TEST(a_refused_run_waits_as_a_whole)
+{
+	const struct peer_sent *sent;
+
+	begin_with(60000);
+	fill_device();
+	for (int i = 0; i < 4; i++) {
+		struct pkt *pkt = pkt_alloc(&peer.pool);
+
+		pkt_append(pkt, 1460);
+		CHECK_EQ(tcp_write(peer.pcb, pkt), 0);
+	}
+	tcp_output(peer.pcb, peer.now_ns);
+	CHECK_EQ(under_way(), 0);
+	empty_device();
+	peer_advance_ms(1);
+	sent = peer_next();
+	CHECK_EQ(sent->seq, U + 10);
+	CHECK_EQ(sent->len, 4 * 1460);
+	CHECK_EQ(sent->data_cnt, 4);
+	check_nothing_is_lost();
+	end();
+}
+
+static void check_fin(uint32_t len)
+{
+	const struct peer_sent *sent;
+
+	begin();
+	fill_device();
+	if (len) {
+		struct pkt *pkt = pkt_alloc(&peer.pool);
+
+		pkt_append(pkt, len);
+		CHECK_EQ(tcp_write(peer.pcb, pkt), 0);
+	}
+	CHECK_EQ(tcp_shutdown(peer.pcb, peer.now_ns), 0);
+	CHECK_EQ(under_way(), 0);
+	empty_device();
+	peer_advance_ms(1);
+	sent = peer_next();
+	CHECK_EQ(sent->seq, U + 10);
+	CHECK_EQ(sent->len, len);
+	CHECK(sent->flags & F);
+	CHECK_EQ(under_way(), len + 1);
+	peer_send_options(A, P, U + 11 + len, 20000, 0, &none);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_FIN_WAIT_2);
+	check_nothing_is_lost();
+	end();
+}
+
+TEST(a_refused_fin_waits_with_its_bytes_and_without)
+{
+	check_fin(0);
+	check_fin(100);
+}
+
+/* The owner waits no longer: it is lost, as any may be, and repaired by its timeout. */
+TEST(a_device_that_is_not_waited_for_loses_what_it_refuses)
+{
+	begin();
+	peer.refuses = true;
+	peer_write(64);
+	peer_write(64);
+	CHECK_EQ(under_way(), 128);
+	peer.refuses = false;
+	peer_advance_ms(1000);
+	CHECK_EQ(peer_next()->seq, U + 74);
+	CHECK(tcp_counts(peer.table)->retransmitted > 0);
+	while (peer.looked_at != peer.sent_cnt)
+		peer_next();
+	end();
+}
+
+/* A probe that the device loses would be taken for one that the network lost. */
+TEST(a_probe_waits_for_a_full_device)
+{
+	begin();
+	peer_write(64);
+	check_next(10, 64);
+	fill_device();
+	peer_advance_ms(500);
+	check_nothing_is_lost();
+	empty_device();
+	peer_advance_ms(1);
+	check_next(10, 64);
+	CHECK_EQ(tcp_counts(peer.table)->tlp_sent, 1);
+	CHECK_EQ(tcp_counts(peer.table)->rto_fired, 0);
+	end();
+}
+
+/* Nor does the next timeout double for it. */
+TEST(a_timeout_waits_for_a_full_device)
+{
+	begin();
+	peer_write(64);
+	check_next(10, 64);
+	/* the probe is lost */
+	while (!tcp_counts(peer.table)->tlp_sent)
+		peer_advance_ms(1);
+	check_next(10, 64);
+	fill_device();
+	peer_advance_ms(600);
+	CHECK_EQ(tcp_counts(peer.table)->rto_fired, 0);
+	empty_device();
+	peer_advance_ms(1);
+	CHECK_EQ(tcp_counts(peer.table)->rto_fired, 1);
+	check_next(10, 64);
+	end();
+}
+
+/* A connection that becomes another table's asks the device there. */
+TEST(what_waits_for_a_device_goes_on_after_a_move)
+{
+	uint8_t bytes[4096];
+	size_t size;
+
+	begin();
+	fill_device();
+	peer_write(64);
+	size = tcp_export_size(peer.pcb);
+	CHECK(size > 0 && size <= sizeof(bytes));
+	CHECK_EQ(tcp_export(peer.pcb, bytes, size, peer.now_ns), 0);
+	tcp_drop(peer.pcb);
+	CHECK_EQ(tcp_import(peer.table, bytes, size, &peer.pool, peer.now_ns, &peer.pcb), 0);
+	peer_advance_ms(3);
+	empty_device();
+	peer_advance_ms(1);
+	check_next(10, 64);
+	check_nothing_is_lost();
+	end();
+}
