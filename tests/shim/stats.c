@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <linux/net_tstamp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -375,15 +376,13 @@ static void waits_in_vain(int n)
 	stay();
 }
 
-/* A listener on fd 3 and port 7304, 4 connected to it, 5 accepted: 4 sends four times
- * 1,000 bytes, of which 5 takes 400. With n the end of 4 follows. */
-static void stream(int n)
+/* A listener on fd 3 and port 7304, 4 connected to it, 5 accepted. */
+static void open_stream(void)
 {
 	struct sockaddr_in name = { .sin_family = AF_INET,
 				    .sin_port = htons(7304),
 				    .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1, fd, child;
-	char buf[1000] = "";
+	int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1, fd;
 
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	must(bind(listener, (struct sockaddr *)&name, sizeof(name)) == 0 &&
@@ -394,13 +393,46 @@ static void stream(int n)
 	must(accept(listener, NULL, NULL) < 0, "accept of nothing");
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	join(fd, 7304);
-	child = accept(listener, NULL, NULL);
-	must(child == 5, "accept");
+	must(fd == 4 && accept(listener, NULL, NULL) == 5, "accept");
+}
+
+/* 4 sends four times 1,000 bytes, of which 5 takes 400. With n the end of 4 follows. */
+static void stream(int n)
+{
+	char buf[1000] = "";
+
+	open_stream();
 	for (int i = 0; i < 4; i++)
-		must(send(fd, buf, sizeof(buf), 0) == sizeof(buf), "send");
-	must(recv(child, buf, 400, 0) == 400, "recv");
+		must(send(4, buf, sizeof(buf), 0) == sizeof(buf), "send");
+	must(recv(5, buf, 400, 0) == 400, "recv");
 	if (n)
-		must(shutdown(fd, SHUT_WR) == 0, "shutdown");
+		must(shutdown(4, SHUT_WR) == 0, "shutdown");
+	stay();
+}
+
+/* A short request of 4 behind datagrams that leave no place for it. It is not sent again, by a
+ * probe neither. */
+static void request(int n)
+{
+	struct tcp_info info;
+	socklen_t info_len = sizeof(info);
+	char buf[64] = "";
+	int pair[2];
+
+	(void)n;
+	open_stream();
+	make_pair(pair);
+	must(send(4, buf, sizeof(buf), 0) == sizeof(buf) &&
+		     recv(5, buf, sizeof(buf), MSG_WAITALL) == sizeof(buf) &&
+		     send(5, buf, 1, 0) == 1 && recv(4, buf, 1, 0) == 1,
+	     "exchange");
+	while (send(pair[0], "x", 1, MSG_DONTWAIT) == 1)
+		;
+	must(errno == EAGAIN, "send without room");
+	must(send(4, buf, sizeof(buf), 0) == sizeof(buf), "send");
+	must(recv(5, buf, sizeof(buf), MSG_WAITALL) == sizeof(buf), "recv");
+	must(getsockopt(4, IPPROTO_TCP, TCP_INFO, &info, &info_len) == 0, "TCP_INFO");
+	must(!info.tcpi_total_retrans, "a request that was sent again");
 	stay();
 }
 
@@ -528,6 +560,7 @@ static const struct {
 	{ "waits_in_vain", waits_in_vain },
 	{ "waits_long", waits_long },
 	{ "stream", stream },
+	{ "request", request },
 	{ "stamped_stream", stamped_stream },
 	{ "listener", listener },
 	{ "kinds", kinds },

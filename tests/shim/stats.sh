@@ -149,6 +149,15 @@ a_blocking_send_sleeps_until_there_is_room() {
 	[ $status = 0 ] && counts socket.3.tx_packets 5 socket.3.tx_errors 1
 }
 
+request_without_room_is_not_lost() {
+	local status
+	export VMA_TEST_LOCAL_TX_MAX=4 VMA_TX_NONBLOCKED_EAGAINS=1
+	start request
+	status=$?
+	unset VMA_TEST_LOCAL_TX_MAX VMA_TX_NONBLOCKED_EAGAINS
+	[ $status = 0 ] && counts socket.4.tx_bytes 128 socket.5.rx_bytes 128
+}
+
 waits_in_vain_are_counted() {
 	export VMA_SELECT_POLL=0
 	start waits_in_vain
@@ -804,7 +813,8 @@ wrong_arguments_are_refused() {
 
 cases="counters_are_those_of_the_traffic kernel_traffic_is_counted
 failures_are_counted
-overflow_is_counted full_ring_is_counted a_blocking_send_sleeps_until_there_is_room waits_are_counted
+overflow_is_counted full_ring_is_counted a_blocking_send_sleeps_until_there_is_room
+request_without_room_is_not_lost waits_are_counted
 waits_in_vain_are_counted polling_is_measured basic_view_has_vma_layout
 medium_view_has_vma_layout deltas_are_per_second deltas_add_up full_view_has_blocks
 list_view_has_vma_layout list_view_has_states_of_tcp
