@@ -103,11 +103,10 @@ COLD void tcp_emit_failed(struct tcp_table *table, struct tcp_pcb *pcb,
 			  const uint8_t *header, uint32_t data_len)
 {
 	const struct wire_tcp *tcp = (const void *)header;
-	bool has_bytes = data_len || tcp->flags & WIRE_TCP_FIN;
 	struct pkt *first;
 
 	table->had_room_at = table->counts.out_segments - TCP_EMITS_PER_LOOK;
-	if (!pcb || !has_bytes)
+	if (!pcb || !(data_len || tcp->flags & WIRE_TCP_FIN))
 		return;
 	first = tcp_out_sent_last(pcb, be32toh(tcp->seq));
 	/* when that was is the present time */

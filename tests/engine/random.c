@@ -251,7 +251,7 @@ static void run_seed(uint64_t seed)
 	if (one_in(&rand, 8))
 		setup.forge_every = (unsigned)rand_between(&rand, 1, 20);
 	if (one_in(&rand, 4))
-		setup.jam_every = (unsigned)rand_between(&rand, 1, 500);
+		setup.jam_every = (unsigned)rand_between(&rand, 10, 500);
 	sim_init_with(&sim, seed, &params, link, &setup);
 	sim_listen(&sim, &server);
 	for (unsigned i = 0; i < conn_cnt; i++)

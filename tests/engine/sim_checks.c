@@ -80,6 +80,7 @@ static void check_moves(struct sim_conn *conn, const struct tcp_pcb_info *i)
 {
 	struct sim *sim = conn->host->sim;
 	uint64_t last_ns = MAX(i->last_sent_ns, i->last_rcvd_ns);
+	uint64_t full_ns = MIN(conn->host->jam_until_ns, sim->now_ns);
 	uint64_t most_ns = 2 * i->srtt_ns + sim->setup.poll_every_ns +
 			   NS_PER_MS;
 
@@ -89,6 +90,8 @@ static void check_moves(struct sim_conn *conn, const struct tcp_pcb_info *i)
 	conn->snd_una = i->snd_una;
 	conn->rto_ns = i->rto_ns;
 	conn->still_max_ns = MAX(conn->still_max_ns, i->rto_ns);
+	/* it waits for its device, too */
+	last_ns = MAX(last_ns, full_ns);
 	most_ns += 2 * conn->still_max_ns;
 	if (i->state < TCPS_ESTABLISHED || i->snd_una == i->snd_end)
 		return;
