@@ -6,6 +6,7 @@
 #include "core/runtime.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -116,7 +117,7 @@ static struct log_out_params log_destination(void)
 		.want_colors = options.log_colors,
 	};
 
-	if (options.log_cb) {
+	if (options.log_cb && log_out_is_code(options.log_cb)) {
 		params.to = LOG_OUT_CALLBACK;
 		memcpy(&params.callback, &options.log_cb,
 		       sizeof(params.callback));
@@ -148,6 +149,9 @@ static int start_log(void)
 	atomic_store(&log_config.level, options.log_level);
 	atomic_store(&log_config.details, options.log_details);
 	open_log(&params);
+	if (options.log_cb && params.to != LOG_OUT_CALLBACK)
+		log_warn("VMA_LOG_CB_FUNC_PTR=%#" PRIxPTR ": must be the address of a function of this process; using none",
+			 options.log_cb);
 	if (runtime.has_complaints)
 		(void)options_parse(&options, origin_environment(), &facts,
 				    warn, NULL);

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -118,6 +119,35 @@ void log_out_bare(const char *line)
 				   MSG_NOSIGNAL, 0, 0);
 	else
 		(void)!syscall_raw(SYS_write, STDERR_FILENO, (long)line, len, 0, 0, 0);
+}
+
+struct code {
+	uintptr_t address;
+	bool is_known, is_found;
+};
+
+/* "BEGIN-END rwxp ..." */
+static void look_at_mapping(void *ctx, const char *line)
+{
+	struct code *code = ctx;
+	char *rest;
+	uintptr_t begin = strtoul(line, &rest, 16), end = 0;
+
+	if (*rest == '-')
+		end = strtoul(rest + 1, &rest, 16);
+	if (strlen(rest) < strlen(" rwx"))
+		return;
+	code->is_known = true;
+	code->is_found |= code->address >= begin && code->address < end &&
+			  rest[3] == 'x';
+}
+
+bool log_out_is_code(uintptr_t address)
+{
+	struct code code = { .address = address };
+
+	file_for_lines("/proc/self/maps", look_at_mapping, &code);
+	return code.is_found || !code.is_known;
 }
 
 static void make_absolute(void)

@@ -10,6 +10,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
@@ -32,6 +33,10 @@ struct log_out_params {
 
 /* Once, before the program can open a file. */
 void log_out_load(void);
+
+/* Whether the process can run what is at the address, which may be another process's: children
+ * and other programs inherit the variable. True as well where it cannot be known. */
+bool log_out_is_code(uintptr_t address);
 
 /* Writes the line to the standard error output, and makes no other system call: not to a pipe,
  * which might have no reader. */

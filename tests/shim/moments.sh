@@ -299,6 +299,21 @@ bad_value_is_one_line() {
 		{ cat "$work/stderr"; return 1; }
 }
 
+# As in a program that is started by the one whose function it is.
+function_of_another_program_is_not_called() {
+	local address want
+	want=$("$moments" sockets 1)
+	for address in 0x1000 0x7ffffffff000; do
+		VMA_LOG_CB_FUNC_PTR=$address expect "$want" preloaded "$library" \
+			"$moments" sockets 1 || return 1
+		[ "$(lines_with "WARNING.*VMA_LOG_CB_FUNC_PTR=$address" "$work/stderr")" = 1 ] ||
+			{ cat "$work/stderr"; return 1; }
+	done
+	VMA_LOG_FILE=$work/called.log expect "$want" preloaded "$library" env \
+		VMA_LOG_CB_FUNC_PTR=$address "$moments" sockets 1 || return 1
+	[ "$(lines_with "VMA_LOG_CB_FUNC_PTR=$address" "$work/called.log")" = 1 ]
+}
+
 # Two switches that are off by default and do nothing yet; as many as there are.
 options_without_effect_are_named() {
 	local names name
@@ -334,7 +349,8 @@ for case in ${CASES:-program_without_sockets_is_left_alone \
 	forks_in_a_handler_of_a_fork children_may_be_cancelled filter_of_the_launcher_is_found_out \
 	data_at_the_number_of_stderr_stays_the_programs \
 	connection_in_place_of_stderr_hears_the_program_alone \
-	environment_of_the_start_counts_when_it_is_cleared bad_value_is_one_line options_without_effect_are_named $needs_root}; do
+	environment_of_the_start_counts_when_it_is_cleared bad_value_is_one_line function_of_another_program_is_not_called \
+	options_without_effect_are_named $needs_root}; do
 	if [ "${SANITIZERS:-none}" != none ] && grep -qw "$case" <<<"$sanitized"; then
 		tap_skip "$case" "not under a sanitizer"
 	elif [ "$(id -u)" != 0 ] && grep -qw "$case" <<<"$needs_root"; then

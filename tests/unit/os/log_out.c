@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -145,6 +146,23 @@ TEST(callback_gets_the_line_without_its_newline)
 	log_warn("w");
 	CHECK_STR(called_with, " VMA WARNING: w");
 	CHECK_EQ(called_level, LOG_LEVEL_WARNING);
+}
+
+TEST(code_is_told_from_other_addresses)
+{
+	static const char text[] = "no code";
+	void *page = mmap(NULL, 4096, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(log_out_is_code((uintptr_t)callback));
+	CHECK(log_out_is_code((uintptr_t)getpid));
+	CHECK(log_out_is_code((uintptr_t)page));
+	CHECK(log_out_is_code((uintptr_t)page + 4095));
+	CHECK(!log_out_is_code((uintptr_t)text));
+	CHECK(!log_out_is_code((uintptr_t)&page));
+	CHECK(!log_out_is_code(1));
+	CHECK(!log_out_is_code(UINTPTR_MAX));
+	munmap(page, 4096);
+	CHECK(!log_out_is_code((uintptr_t)page));
 }
 
 /* In a child, whose stderr may be closed. */
