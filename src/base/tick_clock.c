@@ -58,7 +58,8 @@ static void measure(struct tick_clock *clock, uint64_t ticks, uint64_t ns)
 	if (!is_measured)
 		return;
 	scale = (span_ns << TICK_SCALE_BITS) / span;
-	if (scale - clock->scale + scale / AGREE <= 2 * (scale / AGREE))
+	/* 0: the counter has gone back, as where the machine has slept, or far ahead */
+	if (scale && scale - clock->scale + scale / AGREE <= 2 * (scale / AGREE))
 		clock->limit = (ASK_NS << TICK_SCALE_BITS) / scale;
 	clock->scale = scale;
 }

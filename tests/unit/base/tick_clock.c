@@ -119,6 +119,40 @@ TEST(a_counter_that_jumps_is_not_believed)
 	CHECK(watch(&w, 200 * NS_PER_MS) <= 500);
 }
 
+/* A machine that has slept, or a process on another machine: the counter begins anew, and the
+ * clock says that no time has passed. */
+static void begin_anew(struct world *w)
+{
+	pass(w, 60 * NS_PER_MS);
+	w->ticks = 1000;
+	CHECK_EQ(look(w), w->ns);
+	CHECK_EQ(w->clock.limit, 0);
+}
+
+TEST(a_counter_that_begins_anew_before_its_speed_is_known_is_not_believed)
+{
+	struct world w;
+
+	world_init(&w, 2.5);
+	w.ticks = UINT64_C(1) << 50;
+	CHECK_EQ(look(&w), w.ns);
+	begin_anew(&w);
+	CHECK_EQ(watch(&w, 90 * NS_PER_MS), 0);
+	CHECK(watch(&w, NS_PER_SEC) <= 50);
+	/* nor twice in a row */
+	begin_anew(&w);
+	begin_anew(&w);
+	CHECK_EQ(watch(&w, 90 * NS_PER_MS), 0);
+	CHECK(watch(&w, NS_PER_SEC) <= 50);
+	/* nor one that is as far ahead as it can be */
+	world_init(&w, 2.5);
+	CHECK_EQ(look(&w), w.ns);
+	pass(&w, 60 * NS_PER_MS);
+	w.ticks += UINT64_MAX / 2;
+	CHECK_EQ(watch(&w, 90 * NS_PER_MS), 0);
+	CHECK(watch(&w, NS_PER_SEC) <= 50);
+}
+
 TEST(a_clock_that_changes_its_speed_is_followed)
 {
 	struct world w;
