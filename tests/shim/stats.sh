@@ -463,6 +463,25 @@ request_in_vain_is_not_done_later() {
 	stats -l info -c 1 >/dev/null && counts socket.3.tx_packets 100
 }
 
+end_is_said_to_who_waits_for_an_answer() {
+	local asker
+	start traffic || return 1
+	kill -STOP "$pid"
+	stats -z -c 1 >"$work/tool" 2>&1 9>&- &
+	asker=$!
+	# it asks as long as it has the turn
+	for _ in $(seq 500); do
+		flock -n "$work/shm/vmastat.$pid" true || break
+		sleep 0.02
+	done
+	local of=$pid
+	kill -9 "$pid"
+	wait "$pid" 2>/dev/null
+	pid=
+	wait $asker
+	expect "$? $(cat "$work/tool")" "1 vmastat: Proccess $of ended - exiting"
+}
+
 # There is room for one request, and each of these wants something else.
 requests_at_once_are_all_done() {
 	local wish one askers=() failed=0
@@ -680,6 +699,17 @@ program_is_found_by_name() {
 	! timeout 20 "$tool" -k "$work/shm" -n other -c 1 >/dev/null 2>&1
 }
 
+# As after an update.
+program_that_was_removed_is_found_by_name() {
+	local program=$work/removed
+	cp "$builddir/tests/shim/stats" "$program"
+	start traffic || return 1
+	rm "$program"
+	timeout 20 "$tool" -k "$work/shm" -n removed -c 1 >"$work/tool" 2>&1
+	expect "$? $(head -1 "$work/tool")" \
+		"0 vmastat: stats for application: removed  with pid: $pid"
+}
+
 end_of_the_process_is_said() {
 	start traffic || return 1
 	stats -i 1 >"$work/tool" 2>&1 9>&- &
@@ -827,7 +857,8 @@ file_is_private_and_goes file_goes_with_the_user no_directory_no_file
 counters_are_in_memory_by_default
 exit_without_destructors_removes_the_file files_of_dead_processes_are_removed
 start_removes_files_of_dead_processes proc_of_another_namespace_is_not_believed
-program_is_found_by_name end_of_the_process_is_said child_has_a_file_of_its_own
+program_is_found_by_name program_that_was_removed_is_found_by_name
+end_of_the_process_is_said end_is_said_to_who_waits_for_an_answer child_has_a_file_of_its_own
 another_program_is_another_process closed_sockets_are_in_the_file
 damaged_files_are_refused cut_files_are_refused wrong_arguments_are_refused"
 

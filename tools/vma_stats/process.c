@@ -106,6 +106,7 @@ int process_read(const char *dir, int pid, struct stats_region **region_out)
 
 void process_name(const struct stats_region *region, char *name, size_t size)
 {
+	static const char deleted[] = " (deleted)";
 	char link[64], path[PATH_MAX];
 	const char *base;
 	ssize_t len;
@@ -117,6 +118,10 @@ void process_name(const struct stats_region *region, char *name, size_t size)
 		return;
 	}
 	path[len] = '\0';
+	/* what Linux says of a program that was removed, or replaced by a newer one */
+	if (len > (ssize_t)strlen(deleted) &&
+	    strcmp(path + len - strlen(deleted), deleted) == 0)
+		path[len - (ssize_t)strlen(deleted)] = '\0';
 	base = strrchr(path, '/');
 	snprintf(name, size, "%s", base ? base + 1 : path);
 	for (char *c = name; *c; c++)
@@ -209,7 +214,8 @@ static int write_request(int fd, const struct stats_request *request,
 	return errno ? -errno : -EIO;
 }
 
-static int wait_for_answer(int fd, uint32_t number, uint64_t until_ns, int *result_out)
+static int wait_for_answer(int fd, int pid, uint32_t number, uint64_t until_ns,
+			   int *result_out)
 {
 	struct stats_request request;
 
@@ -220,6 +226,8 @@ static int wait_for_answer(int fd, uint32_t number, uint64_t until_ns, int *resu
 			*result_out = MIN(atomic_load(&request.result), 0);
 			return 0;
 		}
+		if (!is_alive(pid))
+			return -ESRCH;
 		nanosleep(&nap, NULL);
 	} while (clock_monotonic_ns() < until_ns + ANSWER_NS);
 	return -ETIMEDOUT;
@@ -253,7 +261,7 @@ static int ask(int fd, int pid, const struct stats_request *request)
 	number = atomic_load(&last.asked);
 	err = number == atomic_load(&last.answered) ?
 		      0 :
-		      wait_for_answer(fd, number, until_ns, &result);
+		      wait_for_answer(fd, pid, number, until_ns, &result);
 	if (err)
 		return err;
 	until_ns = clock_monotonic_ns() + DONE_NS;
@@ -261,7 +269,7 @@ static int ask(int fd, int pid, const struct stats_request *request)
 	err = write_request(fd, request, stats_process_has_our_clock(pid) ? until_ns : 0,
 			    number);
 	if (!err)
-		err = wait_for_answer(fd, number, until_ns, &result);
+		err = wait_for_answer(fd, pid, number, until_ns, &result);
 	return err ? err : result;
 }
 

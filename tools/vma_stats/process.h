@@ -24,7 +24,7 @@ int process_find(const char *dir, const char *program);
 void process_name(const struct stats_region *region, char *name, size_t size);
 
 /* Writes a request to the process's file and waits for the answer: 0 or a negative
- * errno, -ETIMEDOUT when there is none. */
+ * errno, -ETIMEDOUT when there is none, -ESRCH when the process ends meanwhile. */
 int process_request(const char *dir, int pid,
 		    const struct stats_request *request) MUST_CHECK;
 
