@@ -4,7 +4,7 @@ sock_sources = %D%/kin.h %D%/kin.c %D%/port_row.h %D%/port_row.c %D%/sock.h %D%/
 	%D%/udp/udp.h %D%/udp/udp_priv.h %D%/udp/udp.c \
 	%D%/udp/udp_cut.h %D%/udp/udp_cut.c %D%/udp/udp_way.h %D%/udp/udp_ways.h %D%/udp/udp_ways.c \
 	%D%/udp/udp_heir.c %D%/udp/udp_options.c %D%/udp/udp_pace.c %D%/udp/udp_ports.c \
-	%D%/udp/udp_msgs.c %D%/udp/udp_queue.c %D%/udp/udp_rx.c %D%/udp/udp_stamps.c %D%/udp/udp_tx.h %D%/udp/udp_tx.c \
+	%D%/udp/udp_msgs.c %D%/udp/udp_queue.c %D%/udp/udp_rx.c %D%/udp/udp_rx_twin.h %D%/udp/udp_rx_twin.c %D%/udp/udp_stamps.c %D%/udp/udp_tx.h %D%/udp/udp_tx.c \
 	%D%/tcp/tcp_engine.h %D%/tcp/tcp_engine.c \
 	%D%/tcp/tcp_sysctl.def %D%/tcp/tcp_sysctl.h %D%/tcp/tcp_sysctl.c \
 	%D%/tcp/tcp_twin.h %D%/tcp/tcp_twin.c %D%/tcp/tcp_way.h %D%/tcp/tcp_way.c \

@@ -204,7 +204,7 @@ void udp_reclaim(struct udp *u, int fd);
 /* udp_heir.c: until what was queued is with the twin (SOCK_RX_MOVING): what comes behind it
  * must not be read before. Takes `config`. */
 void udp_await_move(struct udp *u);
-/* udp_rx.c: an error that was kept, which is said once; 0: there is none. */
+/* udp_rx_twin.c: an error that was kept, which is said once; 0: there is none. */
 long udp_take_error(struct udp *u);
 /* udp_heir.c: the twin, which may be wide, has been read empty. Takes `config`. */
 void udp_narrow_twin(struct udp *u, int fd);

@@ -14,32 +14,16 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "fd/fd_visit.h"
 #include "ip/ip_udp.h"
 #include "os/inside.h"
 #include "os/signals.h"
 #include "os/thread.h"
 #include "pkt/wire.h"
 #include "sock/udp/udp_priv.h"
+#include "sock/udp/udp_rx_twin.h"
 
 /* Payloads up to this many bytes are copied under the stack's lock. */
 enum { COPY_LOCKED_MAX = 256 };
-
-/* A receive call, whichever it was. */
-struct rx_call {
-	const struct iovec *iov;
-	size_t iov_cnt;
-	size_t len;
-	int flags;
-	/* NULL: not wanted */
-	struct sockaddr *name;
-	socklen_t *name_len;
-	/* NULL unless it was recvmsg */
-	struct msghdr *msg;
-	/* its batch has others already, so each handler ends it, with SA_RESTART, too */
-	bool is_behind;
-	bool has_waited;
-};
 
 /* -- to the program ------------------------------------------------------------- */
 
@@ -364,87 +348,6 @@ static inline long try_queue(struct udp *u, const struct rx_call *call, bool is_
 
 /* -- the twin ------------------------------------------------------------------- */
 
-/* A batch has met an error behind its first message. As in Linux, the next call says
- * so. */
-static COLD void keep_error(struct udp *u, long err)
-{
-	struct stack *stack;
-
-	atomic_store(&u->kept_error, (int)err);
-	atomic_store(&u->sock.is_twin_ready, true);
-	if (!sock_try_lock(&u->sock, &stack))
-		return;
-	endpoint_set_ready(&u->sock.end, READY_ERR);
-	stack_unlock(stack);
-}
-
-COLD long udp_take_error(struct udp *u)
-{
-	struct stack *stack;
-	int err;
-
-	if (LIKELY(!atomic_load(&u->kept_error)))
-		return 0;
-	err = atomic_exchange(&u->kept_error, 0);
-	if (sock_try_lock(&u->sock, &stack)) {
-		udp_settle_error(u);
-		stack_unlock(stack);
-	}
-	return err;
-}
-
-/* -EAGAIN: it has nothing. */
-static long read_number(struct udp *u, int fd, const struct rx_call *call)
-{
-	struct msghdr msg = {
-		.msg_name = call->name,
-		.msg_namelen = call->name ? *call->name_len : 0,
-		.msg_iov = (struct iovec *)call->iov,
-		.msg_iovlen = call->iov_cnt,
-	};
-	long n = udp_take_error(u);
-
-	if (n)
-		return n;
-	/* before the read: what comes after it sets the flag again */
-	atomic_store(&u->sock.is_twin_ready, false);
-	if (atomic_load(&u->sock.rx_holds))
-		atomic_store(&u->sock.is_twin_ready, true);
-	if (call->msg)
-		n = inside_recvmsg(fd, call->msg, call->flags | MSG_DONTWAIT);
-	else
-		n = inside_recvmsg(fd, &msg, call->flags | MSG_DONTWAIT);
-	atomic_store(&u->is_twin_next, n >= 0 && call->flags & MSG_PEEK);
-	if (n != -EAGAIN) {
-		atomic_store(&u->sock.is_twin_ready, true);
-		if (!(call->flags & MSG_PEEK))
-			stats_count_os_rx(&u->sock.stats, n);
-	}
-	if (UNLIKELY(n == -EAGAIN && atomic_load(&u->is_twin_wide)) &&
-	    !(call->flags & MSG_PEEK))
-		udp_narrow_twin(u, fd);
-	if (n >= 0 && call->name && !call->msg)
-		*call->name_len = msg.msg_namelen;
-	return n;
-}
-
-/* Receives from the twin. A call that has waited visits it, so that the number is not another
- * file's meanwhile. One that begins is as fast as libc's, and knows no better than that what the
- * number names when it enters the kernel. */
-static COLD long read_twin(struct udp *u, int fd, const struct rx_call *call)
-{
-	struct fd_visit visit;
-	long n;
-
-	if (!call->has_waited)
-		return sock_owns_fd(&u->sock, fd) ? read_number(u, fd, call) : -EBADF;
-	if (!fd_visit_begin(&visit, fd, &u->sock.obj))
-		return -EBADF;
-	n = read_number(u, fd, call);
-	fd_visit_end(&visit);
-	return n;
-}
-
 /* Whether it is time to look at the twin. Threads that count together may lose a
  * count. None of them finds a 0, from which it would count through all numbers. */
 static inline bool is_twin_due(struct udp *u)
@@ -460,20 +363,6 @@ static inline bool is_twin_due(struct udp *u)
 	atomic_store_explicit(&u->os_countdown, left, memory_order_relaxed);
 	return UNLIKELY(atomic_load_explicit(&u->sock.is_twin_ready,
 					     memory_order_relaxed));
-}
-
-/* It is time: whether the twin may have something, which is_twin_ready says from then
- * on. */
-static COLD bool ask_twin(struct udp *u, int fd)
-{
-	struct pollfd twin = { .fd = fd, .events = POLLIN };
-
-	if (atomic_load(&u->sock.is_twin_ready))
-		return true;
-	if (sock_owns_fd(&u->sock, fd) && inside_poll(&twin, 1) == 0)
-		return false;
-	atomic_store(&u->sock.is_twin_ready, true);
-	return true;
 }
 
 /* -- waiting -------------------------------------------------------------------- */
@@ -634,7 +523,7 @@ static COLD long look_at_twin(struct udp *u, int fd, const struct rx_call *call)
 {
 	long n = is_queue_first(u) ? take_ahead(u, fd, call) : -EAGAIN;
 
-	return n == -EAGAIN ? read_twin(u, fd, call) : n;
+	return n == -EAGAIN ? udp_read_twin(u, fd, call) : n;
 }
 
 /* One look at everything. -EAGAIN: nothing. */
@@ -821,7 +710,7 @@ static COLD ssize_t quick_ask_twin(int fd, void *buf, size_t len, int flags,
 				   const _Atomic(struct fd_object *) *entry,
 				   struct fd_object *obj)
 {
-	bool is_ready = udp_twin_interval() == 1 || ask_twin(udp_of(obj), fd);
+	bool is_ready = udp_twin_interval() == 1 || udp_ask_twin(udp_of(obj), fd);
 
 	fd_object_put(obj);
 	os_leave_last();
@@ -1011,6 +900,6 @@ long udp_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 	if (!done)
 		return n;
 	if (n < 0 && n != FD_PASS && n != -EAGAIN && n != -EINTR)
-		keep_error(udp_of(obj), n);
+		udp_keep_error(udp_of(obj), n);
 	return (long)done;
 }
