@@ -55,16 +55,17 @@ static void *publish(_Atomic(void *) *slot, size_t size)
 enum { USED_WORDS = FD_TABLE_LIMIT / FD_PAGE_SIZE / 64 };
 static _Atomic uint64_t used_words[USED_WORDS / 64];
 
-/* Called before the entry is stored, so that a walk does not miss it. */
+/* Called before the entry is stored, so that a walk does not miss it: whoever sees the page's
+ * bit, and does not set it, finds the word's set as well. */
 static void mark_used(struct fd_root *root, int fd)
 {
 	unsigned page = (unsigned)fd / FD_PAGE_SIZE, word = page / 64;
 	uint64_t bit = UINT64_C(1) << page % 64;
 
-	if (atomic_load_explicit(&root->used[word], memory_order_relaxed) & bit)
+	if (atomic_load_explicit(&root->used[word], memory_order_acquire) & bit)
 		return;
-	atomic_fetch_or(&root->used[word], bit);
 	atomic_fetch_or(&used_words[word / 64], UINT64_C(1) << word % 64);
+	atomic_fetch_or(&root->used[word], bit);
 }
 
 /* The first bit from `at` on among `cnt`, or -1. */

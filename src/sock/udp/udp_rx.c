@@ -15,7 +15,6 @@
 
 #include "base/clock.h"
 #include "ip/ip_udp.h"
-#include "os/inside.h"
 #include "os/signals.h"
 #include "os/thread.h"
 #include "pkt/wire.h"
