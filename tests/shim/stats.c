@@ -15,7 +15,6 @@
 #include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +28,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "tests/support/sleeper.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -217,7 +214,6 @@ static void flood(int n)
  * `err` or, if it is 0, are lost in silence; and one that waits in vain. */
 static void full(int err)
 {
-	struct timeval limit = { .tv_usec = 50000 };
 	int pair[2];
 
 	make_pair(pair);
@@ -226,68 +222,9 @@ static void full(int err)
 
 		must(i < 4 || !err ? n == 1 : n < 0 && errno == err, "send");
 	}
-	must(setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0,
-	     "SO_SNDTIMEO");
-	must(send(pair[0], "x", 1, 0) < 0 && errno == EAGAIN, "blocking send");
+	must(send(pair[0], "x", 1, 0) < 0 && errno == ENOBUFS, "blocking send");
 	gather(pair[1]);
 	must(send(pair[0], "x", 1, 0) == 1, "send when there is room");
-	stay();
-}
-
-struct sender {
-	pthread_t thread;
-	_Atomic pid_t tid;
-	int fd, err;
-};
-
-static void *send_one(void *arg)
-{
-	struct sender *sender = arg;
-
-	sender->tid = gettid();
-	sender->err = send(sender->fd, "x", 1, 0) == 1 ? 0 : errno;
-	return NULL;
-}
-
-static void begin_send(struct sender *sender, int fd)
-{
-	*sender = (struct sender){ .fd = fd };
-	must(pthread_create(&sender->thread, NULL, send_one, sender) == 0, "thread");
-	while (!sender->tid)
-		usleep(1000);
-	must(sleeper_await(sender->tid), "a blocking send that sleeps");
-}
-
-static void end_send(struct sender *sender, int err)
-{
-	must(pthread_join(sender->thread, NULL) == 0, "join");
-	errno = sender->err;
-	must(sender->err == err, "what the blocking send says");
-}
-
-static void handle(int sig)
-{
-	(void)sig;
-}
-
-/* The same room, and two that wait without a limit: for a signal, and for room. */
-static void full_for_long(int n)
-{
-	struct sigaction action = { .sa_handler = handle };
-	struct sender sender;
-	int pair[2];
-
-	(void)n;
-	must(sigaction(SIGUSR1, &action, NULL) == 0, "sigaction");
-	make_pair(pair);
-	for (int i = 0; i < 4; i++)
-		must(send(pair[0], "x", 1, 0) == 1, "send");
-	begin_send(&sender, pair[0]);
-	must(pthread_kill(sender.thread, SIGUSR1) == 0, "signal");
-	end_send(&sender, EINTR);
-	begin_send(&sender, pair[0]);
-	gather(pair[1]);
-	end_send(&sender, 0);
 	stay();
 }
 
@@ -555,7 +492,6 @@ static const struct {
 	{ "failures", failures },
 	{ "flood", flood },
 	{ "full", full },
-	{ "full_for_long", full_for_long },
 	{ "waits", waits },
 	{ "waits_in_vain", waits_in_vain },
 	{ "waits_long", waits_long },

@@ -141,14 +141,6 @@ full_ring_is_counted() {
 			socket.3.tx_drops 0 socket.3.tx_eagain 6
 }
 
-a_blocking_send_sleeps_until_there_is_room() {
-	export VMA_TEST_LOCAL_TX_MAX=4
-	start full_for_long
-	local status=$?
-	unset VMA_TEST_LOCAL_TX_MAX
-	[ $status = 0 ] && counts socket.3.tx_packets 5 socket.3.tx_errors 1
-}
-
 request_without_room_is_not_lost() {
 	local status
 	export VMA_TEST_LOCAL_TX_MAX=4 VMA_TX_NONBLOCKED_EAGAINS=1
@@ -843,7 +835,7 @@ wrong_arguments_are_refused() {
 
 cases="counters_are_those_of_the_traffic kernel_traffic_is_counted
 failures_are_counted
-overflow_is_counted full_ring_is_counted a_blocking_send_sleeps_until_there_is_room
+overflow_is_counted full_ring_is_counted
 request_without_room_is_not_lost waits_are_counted
 waits_in_vain_are_counted polling_is_measured basic_view_has_vma_layout
 medium_view_has_vma_layout deltas_are_per_second deltas_add_up full_view_has_blocks

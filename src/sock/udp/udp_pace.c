@@ -83,16 +83,15 @@ void udp_pace_end(struct udp *u)
  * waited for, and of low ones something else may have changed. */
 enum { NAP_MIN_NS = 50 * 1000, NAP_MAX_NS = 20 * 1000 * 1000, FRAME_BITS = 1500 * 8 };
 
-/* 0: the rate is the device's own. */
 static struct timespec nap_of(uint32_t kbps)
 {
-	uint64_t ns = kbps ? (uint64_t)FRAME_BITS * NS_PER_MS / kbps : 0;
+	uint64_t ns = (uint64_t)FRAME_BITS * NS_PER_MS / MAX(kbps, 1u);
 
 	ns = MIN(MAX(ns, (uint64_t)NAP_MIN_NS), (uint64_t)NAP_MAX_NS);
 	return (struct timespec){ .tv_nsec = (long)ns };
 }
 
-long udp_wait_for_room(struct udp *u, const struct signals_mark *mark, uint64_t *end_ns)
+long udp_pace_wait(struct udp *u, const struct signals_mark *mark, uint64_t *end_ns)
 {
 	struct timespec nap = nap_of(atomic_load(&u->paced_kbps));
 	uint64_t limit_ns = atomic_load(&u->sock.tx_timeout_ns);

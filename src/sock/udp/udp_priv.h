@@ -222,10 +222,10 @@ long udp_pace_setsockopt(struct udp *u, int fd, const void *value, socklen_t len
 void udp_pace_follow(struct udp *u);
 /* It sends no more. With `config`, or when nobody is inside. */
 void udp_pace_end(struct udp *u);
-/* Sleeps while there is no room to send, paced or not. 0: try again, which may be in vain;
+/* Waits while the queue of a paced socket is full. 0: try again, which may be in vain;
  * -EINTR; -EAGAIN: SO_SNDTIMEO is over, which *end_ns remembers, 0 at first; or
  * FD_ABANDONED. */
-long udp_wait_for_room(struct udp *u, const struct signals_mark *mark,
+long udp_pace_wait(struct udp *u, const struct signals_mark *mark,
 		   uint64_t *end_ns) MUST_CHECK;
 static inline bool udp_is_paced(const struct udp *u)
 {

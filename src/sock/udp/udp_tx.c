@@ -345,10 +345,10 @@ long udp_leave_for(struct udp *u, int fd, int flags)
 		       udp_leave_to_twin(u, flags);
 }
 
-/* Frames come back as the device sends them, which takes microseconds: so long a blocking
- * send only looks again. It sleeps if that takes longer, or if they are paced; but who has
- * records to undo does not sleep, and gives up. */
-enum { FULL_LOOK_NS = 100 * 1000, FULL_DRAFT_NS = 100 * 1000 * 1000 };
+/* Frames come back as the device sends them, which takes microseconds: a blocking
+ * send waits for that, and for no longer than the device could be stuck. If they are paced
+ * it takes as long as it takes (udp_pace_wait); but who has records to undo does not sleep. */
+enum { FULL_WAIT_NS = 100 * 1000 * 1000 };
 
 static void reap(struct udp *u)
 {
@@ -382,34 +382,11 @@ static long give_up(struct udp *u, const struct tx_call *call)
 	return (long)call->len;
 }
 
-struct room_wait {
-	struct signals_mark mark;
-	uint64_t began_ns; /* 0: nothing was waited for yet */
-	uint64_t end_ns;   /* udp_wait_for_room */
-};
-
-/* Of a blocking send. 0: try again; or what the call returns. */
-static long wait_for_room(struct udp *u, const struct tx_call *call, struct room_wait *wait)
-{
-	uint64_t now_ns = clock_monotonic_ns(), waited_ns;
-	long n = 0;
-
-	if (!wait->began_ns)
-		wait->began_ns = now_ns;
-	waited_ns = now_ns - wait->began_ns;
-	if (!call->draft && (udp_is_paced(u) || waited_ns >= FULL_LOOK_NS))
-		n = udp_wait_for_room(u, &wait->mark, &wait->end_ns);
-	else if (signals_is_interrupted(&wait->mark, false))
-		n = -EINTR;
-	else if (waited_ns >= FULL_DRAFT_NS)
-		n = -ENOBUFS;
-	return !n || n == FD_ABANDONED ? n : fail(u, n);
-}
-
 static COLD long send_slowly(struct udp *u, int fd, const struct tx_call *call,
 			     enum tx_verdict way)
 {
-	struct room_wait wait = { .mark = signals_mark() };
+	struct signals_mark mark = signals_mark();
+	uint64_t end = 0;
 	int err;
 	long n;
 
@@ -424,13 +401,22 @@ static COLD long send_slowly(struct udp *u, int fd, const struct tx_call *call,
 			reap(u);
 			if (!sock_is_blocking(&u->sock, call->flags))
 				return give_up(u, call);
-			n = wait_for_room(u, call, &wait);
-			if (n)
-				return n;
-			if (call->draft || !(sock_tx_holds(&u->sock) & SOCK_TX_OVER))
-				break;
-			way = TX_KERNEL;
-			continue;
+			if (udp_is_paced(u) && !call->draft) {
+				n = udp_pace_wait(u, &mark, &end);
+				if (n)
+					return n == FD_ABANDONED ? n : fail(u, n);
+				if (!(sock_tx_holds(&u->sock) & SOCK_TX_OVER))
+					break;
+				way = TX_KERNEL;
+				continue;
+			}
+			if (signals_is_interrupted(&mark, false))
+				return fail(u, -EINTR);
+			if (!end)
+				end = clock_monotonic_ns() + FULL_WAIT_NS;
+			else if (clock_monotonic_ns() > end)
+				return fail(u, -ENOBUFS);
+			break;
 		case TX_KERNEL:
 			return sock_owns_fd(&u->sock, fd) ?
 				       udp_leave_to_twin(u, call->flags) :
