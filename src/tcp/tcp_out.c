@@ -312,7 +312,9 @@ static void send_run(struct tcp_pcb *pcb, uint64_t now_ns)
 		pcb->snd_small_end = pcb->snd_nxt;
 	pcb->last_sent_ns = now_ns;
 	tcp_emit(pcb, &o, now_ns);
-	tcp_pace_note(pcb, o.len, now_ns);
+	/* unless it was taken back */
+	if (LIKELY(tcp_seg(o.first)->flags & SEG_SENT))
+		tcp_pace_note(pcb, o.len, now_ns);
 }
 
 /* RFC 9293 section 3.8.2 (RFC 5681 section 4.1): after a pause the window no longer

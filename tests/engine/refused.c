@@ -272,6 +272,38 @@ TEST(a_timeout_waits_for_a_full_device)
 	end();
 }
 
+/* It has not used the time that a pace gives to what is sent. */
+TEST(a_pace_does_not_count_what_was_refused)
+{
+	struct tcp_settings settings;
+	struct pkt *pkt;
+	uint32_t at = 10;
+
+	begin();
+	/* the first segments of a connection are not paced */
+	for (; at < 150; at += 10) {
+		peer_write(10);
+		check_next(at, 10);
+		peer_advance_ms(10);
+		peer_send_options(A, P, U + at + 10, 20000, 0, &none);
+	}
+	/* 100 ms for it */
+	tcp_get_settings(peer.pcb, &settings);
+	settings.max_pacing_rate = 10000;
+	CHECK_EQ(tcp_set_settings(peer.pcb, &settings, peer.now_ns), 0);
+	peer_advance_ms(1000);
+	pkt = pkt_alloc(&peer.pool);
+	pkt_append(pkt, 1000);
+	fill_device();
+	CHECK_EQ(tcp_write(peer.pcb, pkt), 0);
+	tcp_output(peer.pcb, peer.now_ns);
+	CHECK_EQ(under_way(), 0);
+	empty_device();
+	peer_advance_ms(1);
+	check_next(at, 1000);
+	end();
+}
+
 /* A connection that becomes another table's asks the device there. */
 TEST(what_waits_for_a_device_goes_on_after_a_move)
 {
