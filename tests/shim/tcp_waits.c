@@ -634,6 +634,9 @@ enum { MOVED_LEN = 200000, MOVED_PIECE = 3000 };
 struct moved_stream {
 	int fd;
 	bool is_right;
+	/* where it ended, and why */
+	unsigned at;
+	int err;
 };
 
 static void *send_pieces(void *arg)
@@ -642,10 +645,11 @@ static void *send_pieces(void *arg)
 	char piece[MOVED_PIECE];
 
 	s->is_right = true;
-	for (unsigned at = 0; at < MOVED_LEN && s->is_right; at += MOVED_PIECE) {
-		fill(piece, sizeof(piece), at);
+	for (s->at = 0; s->at < MOVED_LEN && s->is_right; s->at += MOVED_PIECE) {
+		fill(piece, sizeof(piece), s->at);
 		s->is_right = send_all(s->fd, piece, sizeof(piece));
 	}
+	s->err = errno;
 	shutdown(s->fd, SHUT_WR);
 	return NULL;
 }
@@ -654,16 +658,16 @@ static void *receive_pieces(void *arg)
 {
 	struct moved_stream *s = arg;
 	char piece[MOVED_PIECE], got[MOVED_PIECE];
-	unsigned at = 0;
 
 	s->is_right = true;
 	while (s->is_right &&
 	       receive_all(s->fd, got, sizeof(got)) == sizeof(got)) {
-		fill(piece, sizeof(piece), at);
+		fill(piece, sizeof(piece), s->at);
 		s->is_right = memcmp(piece, got, sizeof(got)) == 0;
-		at += MOVED_PIECE;
+		s->at += MOVED_PIECE;
 	}
-	s->is_right &= at >= MOVED_LEN;
+	s->err = errno;
+	s->is_right &= s->at >= MOVED_LEN;
 	return NULL;
 }
 
@@ -680,7 +684,7 @@ static void goes_back_under_streams(void)
 
 		make_pair(pair);
 		for (int i = 0; i < 4; i++) {
-			s[i].fd = pair[i % 2];
+			s[i] = (struct moved_stream){ .fd = pair[i % 2] };
 			pthread_create(&threads[i], NULL,
 				       i < 2 ? send_pieces : receive_pieces,
 				       &s[i]);
@@ -691,6 +695,9 @@ static void goes_back_under_streams(void)
 		for (int i = 0; i < 4; i++) {
 			pthread_join(threads[i], NULL);
 			wrong += !s[i].is_right;
+			if (!s[i].is_right)
+				SAY("round %d, %s at end %d: %u bytes, errno %d\n", round,
+				    i < 2 ? "sender" : "receiver", i % 2, s[i].at, s[i].err);
 		}
 		close_pair(pair);
 	}
