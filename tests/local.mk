@@ -64,12 +64,29 @@ check-system:
 	$(MAKE) check TESTS='$(system_scripts)'
 check-softcx:
 	$(MAKE) check TESTS='$(softcx_scripts)'
-# All tiers in one report. The long ones first, so that none is left alone at the end. What
-# the software card is asked over both kinds of rings, RINGS=mlx5 or RINGS=verbs asks over
-# one (tests/system/card_stamps.sh looks at it, too).
-other_rings = $(addprefix %_,$(addsuffix .sh,$(if $(RINGS),$(filter-out $(RINGS),mlx5 verbs))))
-all_tiers = $(filter-out $(other_rings),$(system_scripts)) $(softcx_scripts) $(shim_scripts) \
-	$(engine_programs) $(shim_programs) $(unit_scripts) $(unit_programs) $(lint_scripts)
+# All tiers in one report. The long ones first, so that none is left alone at the end.
+# What takes longest is asked by turns where there is no time for all of it: of what the
+# lists below name, TURN=0 to TURN=3 asks its own list alone, and of what the software card
+# is asked over both kinds of rings, over one.
+turn_0 = $(addprefix %/,$(addsuffix .sh,udp_mirror_mlx5 udp_mlx5 bond_mlx5 vlan_mlx5 \
+	tcp_servers tcp_programs udp_tx tcp_ways programs card_soak))
+turn_1 = $(addprefix %/,$(addsuffix .sh,udp_mirror_verbs udp_verbs bond_verbs vlan_verbs \
+	python asyncio udp_mirror tcp_hostile exchange))
+turn_2 = $(addprefix %/,$(addsuffix .sh,tcp_faults_mlx5 udp_pace_mlx5 card_stamps card_options \
+	tcp_mirror tcp_ends ready_sequences udp_programs udp_ways))
+turn_3 = $(addprefix %/,$(addsuffix .sh,tcp_faults_verbs udp_pace_verbs card_stamps card_options \
+	tcp_xdp udp_xdp pyverbs tcp_fastopen net_view tcp_rights udp_hostile))
+# Of these, a variant of the build asks half by turns.
+variant_turn_0 = $(addprefix %/,$(addsuffix .sh,tcp ab sequences_processes sequences))
+variant_turn_1 = $(addprefix %/,$(addsuffix .sh,udp options stats doors \
+	sequences_tcp_processes sequences_tcp))
+variant_turn_2 = $(variant_turn_0)
+variant_turn_3 = $(variant_turn_1)
+# (others PREFIX): what it is not the turn of.
+others = $(if $(TURN),$(filter-out $($(1)$(TURN)),$(foreach turn,0 1 2 3,$($(1)$(turn)))))
+all_tiers = $(filter-out $(call others,turn_),$(system_scripts) $(softcx_scripts)) \
+	$(shim_scripts) $(engine_programs) $(shim_programs) $(unit_scripts) $(unit_programs) \
+	$(lint_scripts)
 check-all:
 	$(MAKE) check TESTS='$(all_tiers)'
 
@@ -78,11 +95,11 @@ check-all:
 # to see in engines and would take minutes for them; the lints are not made for
 # libraries that need and export a sanitizer's symbols.
 variant = MAKE='$(MAKE)' $(top_srcdir)/contrib/variant $@
-memory_tests = $(unit_programs) $(unit_scripts) $(engine_programs) \
-	$(shim_programs) $(shim_scripts)
-thread_tests = $(unit_programs) $(unit_scripts) $(shim_programs) $(shim_scripts)
+thread_tests = $(filter-out $(call others,variant_turn_),$(shim_scripts)) $(shim_programs) \
+	$(unit_scripts) $(unit_programs)
+memory_tests = $(thread_tests) $(engine_programs)
 check-clang:
-	@$(variant) '$(TESTS)' CC=clang CFLAGS='-O2 -g -Werror'
+	@$(variant) '$(memory_tests)' CC=clang CFLAGS='-O2 -g -Werror'
 check-asan:
 	@SIM_SEEDS=200 $(variant) '$(memory_tests)' CC='$(CC)' \
 		--enable-sanitizers=address,undefined CFLAGS='-O1 -g -Werror'
