@@ -486,7 +486,10 @@ NO_LOCK_ANALYSIS static int freeze_pair(struct move *m, struct tsock *b) /* two 
 NO_LOCK_ANALYSIS static void end_pair(struct tsock *a, struct tsock *b, int err) /* two names of one lock */
 {
 	tsock_lock(a);
-	/* what they have said meanwhile they say again */
+	/* What they have said meanwhile, or before, they say again. Of what is still under way
+	 * later, the engine would say that it knows no such connection. */
+	stack_drain_locked(a->engine->stack);
+	tsock_run_locked(a);
 	pkt_put_list(&a->held);
 	pkt_put_list(&b->held);
 	if (err) {
