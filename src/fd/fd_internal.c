@@ -177,15 +177,20 @@ bool fd_internal_is_intact(_Atomic int *slot)
 	return result;
 }
 
-void fd_internal_close(_Atomic int *slot)
+bool fd_internal_close_unused(_Atomic int *slot, const _Atomic int *user_cnt)
 {
 	struct fd_internal *internal;
+	bool is_used;
 	int fd;
 
 	mutex_acquire(&changes);
 	internal = get_own(slot);
+	/* who is counted from here on does not read it */
 	fd = atomic_exchange(slot, -1);
-	if (internal) {
+	is_used = atomic_load(user_cnt) != 0;
+	if (is_used) {
+		atomic_store(slot, fd);
+	} else if (internal) {
 		bool is_intact = is_same_file(fd, internal);
 
 		forget_number(internal, fd);
@@ -195,6 +200,14 @@ void fd_internal_close(_Atomic int *slot)
 	mutex_release(&changes);
 	if (internal)
 		fd_object_put(&internal->obj);
+	return !is_used;
+}
+
+void fd_internal_close(_Atomic int *slot)
+{
+	static const _Atomic int nobody;
+
+	(void)fd_internal_close_unused(slot, &nobody);
 }
 
 /* The fd gets another number. The old one is the kernel's still, and nothing to us. */

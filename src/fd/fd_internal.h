@@ -29,6 +29,10 @@ int fd_internal_copy(int fd, _Atomic int *slot) MUST_CHECK;
 /* Closes what `slot` names, if it is still ours, and stores -1. */
 void fd_internal_close(_Atomic int *slot);
 
+/* The same, unless `*user_cnt` counts somebody; false: it does. Users are counted before they
+ * read the slot, which may say -1 for a moment to who begins meanwhile. */
+bool fd_internal_close_unused(_Atomic int *slot, const _Atomic int *user_cnt);
+
 /* Whether `*slot` is still the file that was adopted. */
 bool fd_internal_is_intact(_Atomic int *slot);
 

@@ -186,17 +186,26 @@ void tsock_keep_closed(struct tsock *t, int fd)
 	mutex_release(&t->sock.config);
 }
 
-static void drop_unused_twin(struct tsock *t)
+/* The program's close has returned, and nobody waits for this one. */
+static void linger_no_more(struct tsock *t)
 {
 	const struct linger off = { 0 };
 
+	if (t->may_linger && !atomic_load(&t->sock.obj.fd_cnt))
+		(void)!real.setsockopt(atomic_load(&t->twin_fd), SOL_SOCKET, SO_LINGER, &off,
+				       sizeof(off));
+}
+
+/* Another call may begin, which is counted and then reads the number. */
+static void drop_unused_twin(struct tsock *t)
+{
 	mutex_acquire(&t->sock.config);
 	if (t->is_twin_kept && !atomic_load(&t->waiting_cnt)) {
-		/* the program's close has returned, and nobody waits for this one */
-		if (t->may_linger && !atomic_load(&t->sock.obj.fd_cnt))
-			(void)!real.setsockopt(atomic_load(&t->twin_fd), SOL_SOCKET, SO_LINGER,
-					       &off, sizeof(off));
-		tsock_drop_twin(t);
+		linger_no_more(t);
+		if (fd_internal_close_unused(&t->twin_fd, &t->waiting_cnt)) {
+			atomic_fetch_sub(&kept_cnt, 1);
+			t->is_twin_kept = false;
+		}
 	}
 	mutex_release(&t->sock.config);
 }
@@ -269,7 +278,7 @@ long tsock_wait_for_twin(struct tsock *t, int fd, short events, uint64_t deadlin
 	uint64_t now = clock_monotonic_ns();
 	struct timespec left, *timeout = NULL;
 	struct fd_visit visit;
-	int n;
+	int kept, n;
 
 	/* A poll of the kernel's looks at its number again when it is woken: one that nobody
 	 * else has is not another file's by then. */
@@ -278,8 +287,9 @@ long tsock_wait_for_twin(struct tsock *t, int fd, short events, uint64_t deadlin
 		return -EBADF;
 	tsock_keep_twin(t, twin.fd, false);
 	tsock_end_twin(twin.fd, &visit);
-	if (atomic_load(&t->twin_fd) >= 0)
-		twin.fd = atomic_load(&t->twin_fd);
+	kept = atomic_load(&t->twin_fd);
+	if (kept >= 0)
+		twin.fd = kept;
 	if (deadline_ns != UINT64_MAX) {
 		if (now >= deadline_ns)
 			return -EAGAIN;

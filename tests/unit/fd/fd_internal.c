@@ -308,3 +308,17 @@ TEST(a_close_of_ours_waits_for_no_visit)
 	CHECK_EQ(obj.refs, 1);
 	CHECK(!fd_table_has(fd));
 }
+
+TEST(what_somebody_uses_is_not_closed)
+{
+	_Atomic int user_cnt = 1;
+	int fd = adopt();
+
+	CHECK(!fd_internal_close_unused(&slot, &user_cnt));
+	CHECK_EQ(slot, fd);
+	CHECK(fd_internal_is_intact(&slot));
+	user_cnt = 0;
+	CHECK(fd_internal_close_unused(&slot, &user_cnt));
+	CHECK_EQ(slot, -1);
+	CHECK_EQ(fcntl(fd, F_GETFD), -1);
+}
