@@ -243,6 +243,8 @@ struct stopped_call {
 	int fd, stopper;
 	_Atomic pid_t tid;
 	_Atomic bool is_over;
+	/* libc's stops, too */
+	bool by_accept4;
 	long result;
 };
 
@@ -254,7 +256,8 @@ static void *accept_with_stops(void *arg)
 	/* the library's, not libc's */
 	call->stopper = stopper_set(SYS_accept4, 3, 0);
 	call->tid = gettid();
-	fd = accept(call->fd, NULL, NULL);
+	fd = call->by_accept4 ? accept4(call->fd, NULL, NULL, SOCK_CLOEXEC) :
+				accept(call->fd, NULL, NULL);
 	call->result = fd < 0 ? -errno : fd;
 	call->is_over = true;
 	return NULL;
@@ -285,6 +288,55 @@ static void closed_within_an_accept(void)
 	say_child("closed", call.result, client);
 	say_child("stranger", accept(next, NULL, NULL), visitor);
 	close(next);
+	close(call.stopper);
+}
+
+struct close_call {
+	int fd;
+	_Atomic bool is_over;
+};
+
+static void *close_it(void *arg)
+{
+	struct close_call *call = arg;
+
+	close(call->fd);
+	call->is_over = true;
+	return NULL;
+}
+
+/* Somebody whom the library does not see takes the one for whom the call has entered the kernel,
+ * where it sleeps then: no close waits for the next one. */
+static void closed_under_an_accept_that_is_late(void)
+{
+	struct stopped_call call = { .by_accept4 = true };
+	struct close_call closing = { .is_over = false };
+	pthread_t thread, closer;
+	int clients[2], taken;
+	in_port_t port;
+	uint64_t id = 0;
+
+	closing.fd = call.fd = listening_by_six(&port);
+	clients[0] = connected_by_six(port);
+	await(call.fd, POLLIN);
+	pthread_create(&thread, NULL, accept_with_stops, &call);
+	while (!call.tid)
+		sleep_ms(1);
+	SAY("has stopped: %d\n", stopper_has_stopped(call.stopper, 5000, &id));
+	taken = (int)syscall_raw(SYS_accept4, call.fd, 0, 0, 0, 0, 0);
+	SAY("taken: %d\n", taken >= 0);
+	stopper_go_on(call.stopper, id);
+	stopper_await_sleep(call.stopper, call.tid);
+	pthread_create(&closer, NULL, close_it, &closing);
+	for (int i = 0; i < 2000 && !closing.is_over; i++)
+		sleep_ms(1);
+	SAY("closed: %d, the call is over: %d\n", closing.is_over, call.is_over);
+	clients[1] = connected_by_six(port);
+	pthread_join(closer, NULL);
+	pthread_join(thread, NULL);
+	say_child("late", call.result, clients[1]);
+	close(taken);
+	close(clients[0]);
 	close(call.stopper);
 }
 
@@ -761,6 +813,7 @@ const struct scenario beside_scenarios[] = {
 	SCENARIO(lingers_behind_a_receive, OURS),
 	SCENARIO(closed_under_an_accept_of_the_kernels, MIXED),
 	SCENARIO(closed_within_an_accept, MIXED),
+	SCENARIO(closed_under_an_accept_that_is_late, MIXED),
 	SCENARIO(closed_under_an_accept_beside_a_child, MIXED),
 	SCENARIO(forks_behind_a_closed_number, MIXED),
 	SCENARIO(handed_on_beside_an_accept, MIXED),

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/syscall_raw.h"
+#include "fd/fd_internal.h"
 #include "fd/fd_pool.h"
 #include "fd/fd_visit.h"
 #include "os/inside.h"
@@ -516,27 +517,49 @@ static int begin_twin(struct tsock *t, int fd, const struct accept_call *call,
 	return call->is_counted ? MAX(tsock_begin_twin(t, fd, visit), -1) : -1;
 }
 
-/* What has come by the kernel's ways. No other thread of ours takes it in between, nor does
- * another listener get the number. */
-static long accept_twins(struct tsock *t, int fd, const struct accept_call *call)
+static long accept_at(int twin, const struct accept_call *call)
+{
+	return syscall_raw(SYS_accept4, twin, (long)call->addr, (long)call->len, call->flags,
+			   0, 0);
+}
+
+/* Who has come there. With a copy the call has a number of its own; -EMFILE: there is none for it,
+ * or it was the last. With `writer`. */
+static long accept_ready(struct tsock *t, int fd, const struct accept_call *call, bool has_copy)
 {
 	struct pollfd twin = { .events = POLLIN };
+	_Atomic int copy = -1;
 	struct fd_visit visit;
 	long result = -EAGAIN;
-	bool has_some, may_sleep;
+
+	twin.fd = begin_twin(t, fd, call, &visit);
+	if (inside_poll(&twin, 1) <= 0)
+		has_copy = false;
+	else if (has_copy)
+		result = fd_internal_copy(twin.fd, &copy) ? -EMFILE : 0;
+	else
+		result = accept_at(twin.fd, call);
+	tsock_end_twin(twin.fd, &visit);
+	if (has_copy && !result)
+		result = accept_at(copy, call);
+	if (copy >= 0)
+		fd_internal_close(&copy);
+	return result;
+}
+
+/* What has come by the kernel's ways. No other thread of ours takes it in between, nor does
+ * another listener get the number. Others may be faster: a child of a moment ago, or who takes it
+ * from another process or by an io_uring. Then a blocking call sleeps until the next one comes;
+ * no close shall wait for that, so it has a copy, but where no number is left for one. */
+static long accept_twins(struct tsock *t, int fd, const struct accept_call *call)
+{
+	bool may_sleep = sock_is_blocking(&t->sock, 0) || kin_is_shared_since(t->fork_cnt);
+	long result;
 
 	mutex_acquire(&t->writer);
-	twin.fd = begin_twin(t, fd, call, &visit);
-	has_some = inside_poll(&twin, 1) > 0;
-	/* a child that has it since a moment ago may be faster: no close shall wait for that */
-	may_sleep = kin_is_shared_since(t->fork_cnt);
-	if (UNLIKELY(may_sleep))
-		tsock_end_twin(twin.fd, &visit);
-	if (has_some)
-		result = syscall_raw(SYS_accept4, twin.fd, (long)call->addr,
-				     (long)call->len, call->flags, 0, 0);
-	if (LIKELY(!may_sleep))
-		tsock_end_twin(twin.fd, &visit);
+	result = accept_ready(t, fd, call, may_sleep);
+	if (UNLIKELY(result == -EMFILE && may_sleep))
+		result = accept_ready(t, fd, call, false);
 	mutex_release(&t->writer);
 	if (result < 0)
 		return result;
@@ -584,8 +607,7 @@ static COLD long accept_closed(struct tsock *t, int fd, const struct accept_call
 		return -EBADF;
 	if (inside_poll(&twin, 1) <= 0)
 		return -EAGAIN;
-	result = syscall_raw(SYS_accept4, twin.fd, (long)call->addr, (long)call->len,
-			     call->flags, 0, 0);
+	result = accept_at(twin.fd, call);
 	/* the wait knows whether a handler ends the call */
 	if (result < 0)
 		return result == -EINTR ? -EAGAIN : result;
