@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -211,10 +212,12 @@ static void flood(int n)
 }
 
 /* With room for 4 on the way: 10 that shall not wait, of which the last 6 end with
- * `err` or, if it is 0, are lost in silence; and one that waits in vain. */
+ * `err` or, if it is 0, are lost in silence; and some that wait in vain. Linux says of a queue that
+ * loses them only to whom asks for all errors. */
 static void full(int err)
 {
-	int pair[2];
+	struct timeval limit = { .tv_usec = 50000 };
+	int pair[2], on = 1;
 
 	make_pair(pair);
 	for (int i = 0; i < 10; i++) {
@@ -222,9 +225,69 @@ static void full(int err)
 
 		must(i < 4 || !err ? n == 1 : n < 0 && errno == err, "send");
 	}
-	must(send(pair[0], "x", 1, 0) < 0 && errno == ENOBUFS, "blocking send");
+	must(setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0,
+	     "SO_SNDTIMEO");
+	must(send(pair[0], "x", 1, 0) < 0 && errno == EAGAIN, "send with a limit");
+	limit.tv_usec = 0;
+	must(setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0,
+	     "no SO_SNDTIMEO");
+	for (int i = 0; i < 2; i++)
+		must(send(pair[0], "x", 1, 0) == 1, "send that is lost");
+	must(setsockopt(pair[0], IPPROTO_IP, IP_RECVERR, &on, sizeof(on)) == 0, "IP_RECVERR");
+	must(send(pair[0], "x", 1, 0) < 0 && errno == ENOBUFS, "send that says so");
 	gather(pair[1]);
 	must(send(pair[0], "x", 1, 0) == 1, "send when there is room");
+	stay();
+}
+
+static _Atomic unsigned handled;
+
+static void handle(int sig)
+{
+	(void)sig;
+	handled++;
+}
+
+/* A signal each millisecond, whose handler has these flags; it takes the time of alarm(). */
+static void signal_often(int flags)
+{
+	const struct itimerval timer = { { 0, 1000 }, { 0, 1000 } };
+	struct sigaction action = { .sa_handler = handle, .sa_flags = flags };
+
+	must(sigaction(SIGALRM, &action, NULL) == 0, "sigaction");
+	must(setitimer(ITIMER_REAL, &timer, NULL) == 0, "setitimer");
+}
+
+/* The same room: sends that wait sleep, and handlers end them or do not, as on Linux. */
+static void full_for_long(int n)
+{
+	struct timeval limit = { .tv_sec = 10 };
+	struct rusage before, after;
+	int pair[2];
+
+	(void)n;
+	make_pair(pair);
+	for (int i = 0; i < 4; i++)
+		must(send(pair[0], "x", 1, 0) == 1, "send");
+	signal_often(0);
+	must(send(pair[0], "x", 1, 0) < 0 && errno == EINTR, "interrupted send");
+	signal_often(SA_RESTART);
+	setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	must(send(pair[0], "x", 1, 0) < 0 && errno == EINTR, "interrupted send with a limit");
+	limit.tv_sec = 0;
+	setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	handled = 0;
+	must(send(pair[0], "x", 1, 0) == 1, "send that goes on");
+	must(handled > 0, "a handler beside it");
+	alarm(60);
+	signal(SIGALRM, SIG_DFL);
+	gather(pair[1]);
+	for (int i = 0; i < 4; i++)
+		must(send(pair[0], "x", 1, 0) == 1, "send");
+	getrusage(RUSAGE_THREAD, &before);
+	must(send(pair[0], "x", 1, 0) == 1, "send that sleeps");
+	getrusage(RUSAGE_THREAD, &after);
+	must(after.ru_nvcsw - before.ru_nvcsw > 10, "its sleeps");
 	stay();
 }
 
@@ -492,6 +555,7 @@ static const struct {
 	{ "failures", failures },
 	{ "flood", flood },
 	{ "full", full },
+	{ "full_for_long", full_for_long },
 	{ "waits", waits },
 	{ "waits_in_vain", waits_in_vain },
 	{ "waits_long", waits_long },

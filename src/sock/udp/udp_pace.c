@@ -79,31 +79,14 @@ void udp_pace_end(struct udp *u)
 		change(u, NULL);
 }
 
-/* A queue that is full takes more when a frame has left. Of high rates not each frame is
- * waited for, and of low ones something else may have changed. */
+/* A queue that is full takes more when a frame has left. Of high rates, and of the device's own,
+ * not each frame is waited for, and of low ones something else may have changed. */
 enum { NAP_MIN_NS = 50 * 1000, NAP_MAX_NS = 20 * 1000 * 1000, FRAME_BITS = 1500 * 8 };
 
-static struct timespec nap_of(uint32_t kbps)
+uint64_t udp_room_nap_ns(const struct udp *u)
 {
-	uint64_t ns = (uint64_t)FRAME_BITS * NS_PER_MS / MAX(kbps, 1u);
+	uint32_t kbps = atomic_load(&u->paced_kbps);
+	uint64_t ns = kbps ? (uint64_t)FRAME_BITS * NS_PER_MS / kbps : 0;
 
-	ns = MIN(MAX(ns, (uint64_t)NAP_MIN_NS), (uint64_t)NAP_MAX_NS);
-	return (struct timespec){ .tv_nsec = (long)ns };
-}
-
-long udp_pace_wait(struct udp *u, const struct signals_mark *mark, uint64_t *end_ns)
-{
-	struct timespec nap = nap_of(atomic_load(&u->paced_kbps));
-	uint64_t limit_ns = atomic_load(&u->sock.tx_timeout_ns);
-	uint64_t now_ns = clock_monotonic_ns();
-	int n;
-
-	if (!*end_ns)
-		*end_ns = limit_ns ? now_ns + limit_ns : UINT64_MAX;
-	else if (now_ns >= *end_ns)
-		return -EAGAIN;
-	n = fd_wait(&u->sock.obj, NULL, 0, &nap, mark, !limit_ns, NULL, NULL);
-	if (n == -ECANCELED)
-		return FD_ABANDONED;
-	return n == -EINTR ? n : 0;
+	return MIN(MAX(ns, (uint64_t)NAP_MIN_NS), (uint64_t)NAP_MAX_NS);
 }

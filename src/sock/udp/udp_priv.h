@@ -138,6 +138,9 @@ struct udp {
 	/* Frames were given back to the twin, whose SO_RCVBUF was made so wide for them;
 	 * 0: not so. And what it was, which the program sees as long as it is wide. */
 	int twin_rcvbuf_wide, twin_rcvbuf;
+	/* The frames that a ring had sent when a blocking send gave it up, and one: as long as
+	 * it sends none, nobody waits for it. 0: no ring. Without a lock */
+	_Atomic uint64_t stuck_at;
 	/* what SIOCGSTAMP says until the twin has a stamp of its own; 0: nothing */
 	uint64_t stamp_ns;
 
@@ -222,11 +225,8 @@ long udp_pace_setsockopt(struct udp *u, int fd, const void *value, socklen_t len
 void udp_pace_follow(struct udp *u);
 /* It sends no more. With `config`, or when nobody is inside. */
 void udp_pace_end(struct udp *u);
-/* Waits while the queue of a paced socket is full. 0: try again, which may be in vain;
- * -EINTR; -EAGAIN: SO_SNDTIMEO is over, which *end_ns remembers, 0 at first; or
- * FD_ABANDONED. */
-long udp_pace_wait(struct udp *u, const struct signals_mark *mark,
-		   uint64_t *end_ns) MUST_CHECK;
+/* How long a send without room sleeps before it looks again. */
+uint64_t udp_room_nap_ns(const struct udp *u);
 static inline bool udp_is_paced(const struct udp *u)
 {
 	return atomic_load_explicit(&u->paced_kbps, memory_order_relaxed) != 0;

@@ -345,14 +345,30 @@ long udp_leave_for(struct udp *u, int fd, int flags)
 		       udp_leave_to_twin(u, flags);
 }
 
-/* Frames come back as the device sends them, which takes microseconds: a blocking
- * send waits for that, and for no longer than the device could be stuck. If they are paced
- * it takes as long as it takes (udp_pace_wait); but who has records to undo does not sleep. */
-enum { FULL_WAIT_NS = 100 * 1000 * 1000 };
+/* Frames come back as the device sends them, which takes microseconds: so long a blocking
+ * send only looks again, and then it sleeps. One whose ring sends nothing, or nothing of it for
+ * long, is lost, as Linux's queues lose what a device does not take. If frames are paced it
+ * takes as long as it takes. */
+enum {
+	FULL_LOOK_NS = 100 * 1000,
+	FULL_STILL_NS = 100 * 1000 * 1000,
+	FULL_WAIT_NS = 1000 * 1000 * 1000,
+};
 
-static void reap(struct udp *u)
+struct room_wait {
+	struct signals_mark mark;
+	uint64_t began_ns; /* 0: nothing was waited for yet */
+	uint64_t limit_ns; /* SO_SNDTIMEO, or 0 */
+	/* the frames that its ring has sent, and since when not more */
+	uint64_t sent, still_ns;
+};
+
+/* How many frames the ring of the datagram has sent by then. */
+static uint64_t reap(struct udp *u, const struct tx_call *call)
 {
+	struct udp_way *way;
 	struct stack *stack;
+	uint64_t sent;
 
 	sock_lock(&u->sock, &stack);
 	for (unsigned i = 0; i < stack->ring_cnt; i++)
@@ -360,7 +376,10 @@ static void reap(struct udp *u)
 			stack->rings[i]->ops->reap(stack->rings[i]);
 			stack_note_kick(stack, stack->rings[i]);
 		}
+	way = udp_way_find(u, call);
+	sent = way && way->dst.ring ? way->dst.ring->counts->tx_pkts : 0;
 	stack_unlock(stack);
+	return sent;
 }
 
 static long fail(struct udp *u, long err)
@@ -369,24 +388,84 @@ static long fail(struct udp *u, long err)
 	return err;
 }
 
-/* A non-blocking send without room. */
-static long give_up(struct udp *u, const struct tx_call *call)
+static long lose(struct udp *u, const struct tx_call *call)
 {
-	if (sock_params.tx_eagain) {
-		stats_add(&sock_counters(&u->sock)->tx_eagain, 1);
-		return -EAGAIN;
-	}
 	stats_add(&sock_counters(&u->sock)->tx_drops, 1);
 	if (call->draft)
 		call->draft->is_dropped = true;
 	return (long)call->len;
 }
 
+/* A non-blocking send without room. */
+static long give_up(struct udp *u, const struct tx_call *call)
+{
+	if (!sock_params.tx_eagain)
+		return lose(u, call);
+	stats_add(&sock_counters(&u->sock)->tx_eagain, 1);
+	return -EAGAIN;
+}
+
+/* A blocking one. As on Linux, only who has asked for all errors hears of it. */
+static long give_up_waiting(struct udp *u, int fd, const struct tx_call *call)
+{
+	return sock_owns_fd(&u->sock, fd) && sock_twin_option(fd, IPPROTO_IP, IP_RECVERR) ?
+		       fail(u, -ENOBUFS) :
+		       lose(u, call);
+}
+
+/* Who has records to undo stays in the bracket, where no handler runs that could jump away. */
+static long sleep_without_room(struct udp *u, const struct tx_call *call,
+			       const struct room_wait *w)
+{
+	struct timespec nap = { .tv_nsec = (long)udp_room_nap_ns(u) };
+	int n;
+
+	if (call->draft) {
+		inside_nap(nap.tv_nsec);
+		return 0;
+	}
+	n = fd_wait(&u->sock.obj, NULL, 0, &nap, &w->mark, !w->limit_ns, NULL, NULL);
+	if (n == -ECANCELED)
+		return FD_ABANDONED;
+	return n == -EINTR ? n : 0;
+}
+
+/* 0: try again; -ENOBUFS: it does not move; -EINTR; -EAGAIN: SO_SNDTIMEO is over; or
+ * FD_ABANDONED. */
+static long wait_for_room(struct udp *u, const struct tx_call *call, uint64_t sent,
+			  struct room_wait *w)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	bool is_paced = udp_is_paced(u) && !call->draft;
+
+	if (!w->began_ns) {
+		w->began_ns = w->still_ns = now_ns;
+		w->limit_ns = atomic_load(&u->sock.tx_timeout_ns);
+	} else if (w->sent == sent && atomic_load(&u->stuck_at) == sent + 1 && !is_paced) {
+		return -ENOBUFS;
+	}
+	if (w->sent != sent)
+		w->still_ns = now_ns;
+	w->sent = sent;
+	if (w->limit_ns && now_ns - w->began_ns >= w->limit_ns)
+		return -EAGAIN;
+	if (is_paced)
+		return sleep_without_room(u, call, w);
+	if (now_ns - w->began_ns < FULL_LOOK_NS)
+		return 0;
+	/* handlers wait for who has records */
+	if (now_ns - w->began_ns < (call->draft ? FULL_STILL_NS : FULL_WAIT_NS) &&
+	    now_ns - w->still_ns < FULL_STILL_NS)
+		return sleep_without_room(u, call, w);
+	atomic_store(&u->stuck_at, sent + 1);
+	return -ENOBUFS;
+}
+
 static COLD long send_slowly(struct udp *u, int fd, const struct tx_call *call,
 			     enum tx_verdict way)
 {
-	struct signals_mark mark = signals_mark();
-	uint64_t end = 0;
+	struct room_wait room = { .mark = signals_mark() };
+	uint64_t sent;
 	int err;
 	long n;
 
@@ -398,25 +477,18 @@ static COLD long send_slowly(struct udp *u, int fd, const struct tx_call *call,
 				return udp_leave_to_twin(u, call->flags);
 			break;
 		case TX_FULL:
-			reap(u);
+			sent = reap(u, call);
 			if (!sock_is_blocking(&u->sock, call->flags))
 				return give_up(u, call);
-			if (udp_is_paced(u) && !call->draft) {
-				n = udp_pace_wait(u, &mark, &end);
-				if (n)
-					return n == FD_ABANDONED ? n : fail(u, n);
-				if (!(sock_tx_holds(&u->sock) & SOCK_TX_OVER))
-					break;
-				way = TX_KERNEL;
-				continue;
-			}
-			if (signals_is_interrupted(&mark, false))
-				return fail(u, -EINTR);
-			if (!end)
-				end = clock_monotonic_ns() + FULL_WAIT_NS;
-			else if (clock_monotonic_ns() > end)
-				return fail(u, -ENOBUFS);
-			break;
+			n = wait_for_room(u, call, sent, &room);
+			if (n == -ENOBUFS)
+				return give_up_waiting(u, fd, call);
+			if (n)
+				return n == FD_ABANDONED ? n : fail(u, n);
+			if (!(sock_tx_holds(&u->sock) & SOCK_TX_OVER))
+				break;
+			way = TX_KERNEL;
+			continue;
 		case TX_KERNEL:
 			return sock_owns_fd(&u->sock, fd) ?
 				       udp_leave_to_twin(u, call->flags) :
