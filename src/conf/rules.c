@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "conf/rules_priv.h"
 
@@ -64,6 +65,7 @@ void rules_destroy(struct rules *rules)
 		return;
 	LIST_FOR_EACH_SAFE(group, following_group, &rules->groups, link)
 		free_group(group);
+	hash_tab_release(&rules->by_words);
 	LIST_FOR_EACH_SAFE(source, following_source, &rules->sources, link)
 		free(source);
 	free(rules->log_file);
@@ -215,15 +217,25 @@ struct rule_group *rules_open_group(struct rules *rules, const char *program,
 				    size_t program_len, const char *id,
 				    size_t id_len)
 {
+	/* an address is no worse a seed than another one */
+	uint64_t hash = hash_bytes((uintptr_t)rules, program, program_len);
 	struct rule_group *group;
+	struct hash_link *link;
 
-	LIST_FOR_EACH(group, &rules->groups, link)
+	hash = hash_bytes(hash, id, id_len);
+	HASH_FOR_EACH(link, &rules->by_words, hash) {
+		group = CONTAINER_OF(link, struct rule_group, by_words);
 		if (is_word(group->program, program, program_len) &&
 		    is_word(group->id, id, id_len))
 			return rules->current = group;
+	}
 	group = create_group(program, program_len, id, id_len);
 	if (!group)
 		return NULL;
+	if (hash_tab_insert(&rules->by_words, &group->by_words, hash) != 0) {
+		free_group(group);
+		return NULL;
+	}
 	list_push_back(&rules->groups, &group->link);
 	return rules->current = group;
 }

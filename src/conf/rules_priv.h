@@ -4,6 +4,7 @@
 #ifndef CONF_RULES_PRIV_H
 #define CONF_RULES_PRIV_H
 
+#include "base/hash_tab.h"
 #include "base/list.h"
 #include "conf/rules.h"
 
@@ -38,6 +39,7 @@ struct rule {
 
 struct rule_group {
 	struct list link; /* in rules.groups */
+	struct hash_link by_words; /* in rules.by_words */
 	struct list rules[RULE_ROLE_CNT]; /* in order of matching */
 	char *program; /* a glob */
 	char *id;
@@ -52,6 +54,7 @@ struct rule_source {
 
 struct rules {
 	struct list groups;
+	struct hash_tab by_words; /* the same, by program and id */
 	struct list sources;
 	struct rule_group *current; /* where new rules go; NULL at first */
 	struct rules_log log;

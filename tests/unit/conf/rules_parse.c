@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "tests/unit/conf/rules_text.h"
 
@@ -87,6 +88,24 @@ TEST(group_opened_again_goes_on)
 	      "application-id a b\nuse vma tcp_server *:3\n",
 	      "application-id a b\nuse os tcp_server *:1\nuse vma tcp_server *:3\n"
 	      "application-id c d\nuse os tcp_server *:2\n");
+}
+
+/* To find one among them takes no longer than among few. The alarm ends who walks them all, which
+ * takes minutes. */
+TEST(many_groups)
+{
+	enum { CNT = 200000, LINE_SIZE = 40 };
+	char *text = malloc((size_t)CNT * LINE_SIZE), *end = text;
+
+	for (int i = 0; i < CNT; i++)
+		end += sprintf(end, "application-id program%d id\n", i);
+	sprintf(end, "application-id program0 id\n");
+	alarm(30);
+	read_good(text);
+	alarm(0);
+	CHECK_EQ(rules_group_cnt(rules), CNT);
+	done();
+	free(text);
 }
 
 TEST(ids_that_look_like_numbers_are_text)
