@@ -504,6 +504,10 @@ static void fix_log(struct parse *p)
 		o->log_details = LOG_DETAILS_PID;
 }
 
+/* Of a queue of two or three too few are left while one is read: streams lose so much that they
+ * nearly stand still. */
+enum { RX_WRE_LEAST = 4 };
+
 static void fix_queues(struct parse *p)
 {
 	struct options *o = p->opts;
@@ -512,6 +516,9 @@ static void fix_queues(struct parse *p)
 		    "less than twice VMA_TX_WRE_BATCHING");
 	force_most(p, OPTION_tx_wre, tx_wre_most(o->tx_max_inline),
 		   "too many for this VMA_TX_MAX_INLINE");
+	if (o->rx_wre_batching < RX_WRE_LEAST / 2)
+		force_least(p, OPTION_rx_wre, RX_WRE_LEAST,
+			    "too few to receive while others are given back");
 	force_least(p, OPTION_rx_wre, 2 * o->rx_wre_batching,
 		    "less than twice VMA_RX_WRE_BATCHING");
 	force_least(p, OPTION_qp_compensation, o->rx_wre_batching,

@@ -21,7 +21,7 @@ enum {
 	/* What a line says of back ends that do not drive an interface. */
 	PASSED_SIZE = 256,
 	/* An interface has so many, whatever others have. */
-	FRAMES_LEAST = 64,
+	FRAMES_LEAST = 128,
 };
 
 /* Whether a list of names with commas between them has this name. */

@@ -45,6 +45,15 @@ segments_in_one_buffer() {
 		are_separate generic 5 1200
 }
 
+# The kernel drops what is longer than the frames that it was given, and a queue begins with few.
+long_datagrams_for_a_short_queue() {
+	local in_a
+	export VMA_RX_WRE=4 VMA_RX_WRE_BATCHING=1
+	mtu 65535 && start a.log $program echo 10.78.0.1 7000 || return 1
+	in_a=$(kernel_cnt $a)
+	expect "$(ask - 20 60000)" "right 20" && is_accelerated $a "$in_a" 20
+}
+
 # tagged_in MODE: five datagrams of 11 bytes with the tag of a VLAN that a does not
 # have, then one of 8 without.
 tagged_in() {
@@ -72,5 +81,5 @@ tags_in_generic_mode() {
 }
 
 run_cases segments_of_a_frame short_segments_in_a_long_frame \
-	segments_in_a_long_frame segments_in_one_buffer \
+	segments_in_a_long_frame segments_in_one_buffer long_datagrams_for_a_short_queue \
 	tags_in_native_mode tags_in_generic_mode

@@ -328,7 +328,7 @@ bursts_by_one_of_many_queues() {
 # Fewer frames than would give each queue one: it has eight, and senders have some.
 many_queues_of_few_frames() {
 	local in_a
-	export VMA_XDP_FRAMES=64
+	export VMA_XDP_FRAMES=128
 	LAB_VETH="numrxqueues 48 numtxqueues 48" make_lab &&
 		start a.log $program echo 10.78.0.1 7000
 	local status=$?

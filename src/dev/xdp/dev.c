@@ -82,6 +82,18 @@ static uint32_t frame_size_for(uint32_t mtu)
 								     4096;
 }
 
+/* Whatever the MTU: the kernel joins segments, and virtual interfaces take them whole. */
+enum { PACKET_MAX = sizeof(struct wire_eth) + 65535 };
+
+/* The kernel drops a packet for which it has too few frames, and takes none of them, so that the
+ * queue would not grow. These are enough for the longest one, also before the next batch. */
+static uint32_t least_post(uint32_t mtu)
+{
+	uint32_t frame_len = frame_size_for(mtu) - XDP_HEADROOM;
+
+	return 2 * ((PACKET_MAX + frame_len - 1) / frame_len);
+}
+
 static bool is_held_by_a_frame(const struct xdp_dev *own)
 {
 	return own->dev.mtu + sizeof(struct wire_eth) + XDP_HEADROOM <=
@@ -521,7 +533,7 @@ static int xdp_open(struct backend *backend,
 	if (!own)
 		return refuse(why, -ENOMEM, "memory");
 	init_dev(own, request);
-	own->rx_post_first = end->params.rx_post_first;
+	own->rx_post_first = MAX(end->params.rx_post_first, least_post(request->mtu));
 	err = refuse_queues(own, why);
 	if (!err)
 		err = make_dev(end, request, own, why);

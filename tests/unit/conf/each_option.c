@@ -549,7 +549,7 @@ TEST(xdp_multi_buffer)
 
 TEST(xdp_frames)
 {
-	NUM(xdp_frames, "VMA_XDP_FRAMES", 4096, 64, 1048576);
+	NUM(xdp_frames, "VMA_XDP_FRAMES", 4096, 128, 1048576);
 }
 
 TEST(tx_wre)

@@ -256,6 +256,14 @@ TEST(queue_depths_follow_the_batches)
 	parse("VMA_RX_WRE=100", "VMA_RX_WRE_BATCHING=60");
 	CHECK_STR(only_report(),
 		  "VMA_RX_WRE=100: less than twice VMA_RX_WRE_BATCHING; using 120");
+	parse("VMA_RX_WRE=2", "VMA_RX_WRE_BATCHING=1");
+	CHECK_STR(only_report(),
+		  "VMA_RX_WRE=2: too few to receive while others are given back; using 4");
+	CHECK_EQ(opts.rx_wre, 4);
+	parse_quietly("VMA_RX_WRE=4", "VMA_RX_WRE_BATCHING=1");
+	parse("VMA_RX_WRE=3", "VMA_RX_WRE_BATCHING=2");
+	CHECK_STR(only_report(),
+		  "VMA_RX_WRE=3: less than twice VMA_RX_WRE_BATCHING; using 4");
 	parse("VMA_QP_COMPENSATION_LEVEL=3");
 	CHECK_STR(only_report(),
 		  "VMA_QP_COMPENSATION_LEVEL=3: less than VMA_RX_WRE_BATCHING; using 64");

@@ -772,10 +772,10 @@ TEST(frames_have_a_limit)
 	struct netif *netif;
 
 	nic_begin("all");
-	net->params.frame_cnt = 100;
-	net->params.frame_max = 299;
+	net->params.frame_cnt = 200;
+	net->params.frame_max = 599;
 	netif = get();
-	CHECK_EQ(nic.frame_cnt, 100);
+	CHECK_EQ(nic.frame_cnt, 200);
 	check_wishing(netif);
 	CHECK_EQ(nic.region_adds, 1);
 	CHECK(!nic.ring.wants_region);
@@ -786,15 +786,15 @@ TEST(frames_have_a_limit)
 
 	/* fewer than an interface begins with, but some */
 	nic_begin("all");
-	net->params.frame_cnt = 100;
-	net->params.frame_max = 80;
+	net->params.frame_cnt = 200;
+	net->params.frame_max = 160;
 	get();
-	CHECK_EQ(nic.frame_cnt, 80);
+	CHECK_EQ(nic.frame_cnt, 160);
 	nic_end();
 	nic_begin("all");
-	net->params.frame_cnt = 100;
+	net->params.frame_cnt = 200;
 	net->params.frame_max = 1;
 	get();
-	CHECK_EQ(nic.frame_cnt, 64);
+	CHECK_EQ(nic.frame_cnt, 128);
 	nic_end();
 }

@@ -163,8 +163,8 @@ TEST(an_interface_that_is_closed_takes_them_along)
 	end();
 }
 
-/* The interface has 64 frames at first, and as many with each region more. */
-enum { FRAMES = 64, EACH = FRAMES / 8 };
+/* The interface has 128 frames at first, and as many with each region more. */
+enum { FRAMES = 128, EACH = FRAMES / 8 };
 
 /* However slowly a ring sends, it holds no frames but those that it was made with. */
 TEST(each_ring_has_frames_of_its_own)
