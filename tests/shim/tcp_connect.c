@@ -496,6 +496,39 @@ static void refused_without_waiting(void)
 	close(listener);
 }
 
+/* Before any call has told that it was refused, which no call of connect() does any more. */
+static void refused_and_shut_down(void)
+{
+	const struct sockaddr none = { .sa_family = AF_UNSPEC };
+	struct sockaddr_in nobody, name;
+	int listener = listening(&nobody, 4), elsewhere = listening(&name, 4), fd, child;
+	int client = connected(&nobody);
+
+	/* whose segments, and so all of the port, are ours without its listener */
+	child = accept(listener, NULL, NULL);
+	close(listener);
+	for (int how = SHUT_RD; how <= SHUT_RDWR; how++) {
+		fd = made_nonblocking();
+		say_connect(fd, &nobody);
+		await(fd, POLLHUP);
+		SAY("shutdown %s\n", err(shutdown(fd, how)));
+		SAY("events %#x\n", (unsigned)await(fd, POLLIN | POLLOUT | POLLRDHUP));
+		say_connect(fd, &name);
+		say_connect(fd, &name);
+		say_error(fd);
+		SAY("send %s\n", err(send(fd, "x", 1, MSG_NOSIGNAL)));
+		SAY("disconnect %s\n", err(connect(fd, &none, sizeof(none))));
+		say_connect(fd, &name);
+		await(fd, POLLOUT);
+		say_connect(fd, &name);
+		close(fd);
+		close(accept(elsewhere, NULL, NULL));
+	}
+	close(client);
+	close(child);
+	close(elsewhere);
+}
+
 static void bad_destinations(void)
 {
 	static const char *const addresses[] = { "255.255.255.255", "224.0.0.1",
@@ -930,6 +963,7 @@ const struct scenario connect_scenarios[] = {
 	SCENARIO(data_with_the_syn, OURS),
 	SCENARIO(refused_and_again, MIXED),
 	SCENARIO(refused_without_waiting, MIXED),
+	SCENARIO(refused_and_shut_down, MIXED),
 	SCENARIO(bad_destinations, MIXED),
 	SCENARIO(connect_times_out, MIXED),
 	SCENARIO(connect_times_out_by_sysctl, MIXED),

@@ -624,7 +624,8 @@ static long shut_ours(struct tsock *t, int how)
 	else if (how != SHUT_RD)
 		(void)!tcp_shutdown(t->pcb, tsock_now(t));
 	/* nobody has to ask any more what has become of connect() */
-	if (!tsock_is_ended_state(state) && !is_opening)
+	t->is_disconnecting |= result && t->is_connecting;
+	if (!is_opening)
 		t->is_connecting = false;
 	if (t->pcb && !was_shut)
 		t->shut_at = received(t);

@@ -499,7 +499,7 @@ void tsock_start_over(struct tsock *t, int error)
 		t->pcb = NULL;
 	}
 	t->error = error;
-	t->is_connecting = false;
+	t->is_connecting = t->is_disconnecting = false;
 	t->is_deferred = false;
 	t->is_shut_rd = t->is_shut_wr = false;
 	/* an accepted one has a rule of its own the next time */
@@ -658,11 +658,14 @@ static long go_on(struct tsock *t, int fd, bool is_first, int flags)
 
 static long connect_again(struct tsock *t, int fd, int flags)
 {
-	bool is_under_way;
+	bool is_under_way, is_disconnecting;
 
 	tsock_lock(t);
 	is_under_way = t->is_connecting;
+	is_disconnecting = t->is_disconnecting;
 	tsock_unlock(t);
+	if (UNLIKELY(is_disconnecting))
+		return -EINVAL;
 	/* it is only a name so far; Linux would wait for ever */
 	if (atomic_load(&t->is_deferred))
 		return -EISCONN;

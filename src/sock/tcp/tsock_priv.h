@@ -159,6 +159,9 @@ struct tsock {
 	struct tsock_stamps stamps;
 	/* connect() has not said yet what has become of it */
 	bool is_connecting;
+	/* It was shut down after its connection had failed, and before a call had told why:
+	 * as on Linux no other one begins until it is disconnected. */
+	bool is_disconnecting;
 	/* connect() has given it its names, and its SYN leaves with the first bytes
 	 * (TCP_FASTOPEN_CONNECT); written under the lock */
 	_Atomic bool is_deferred;
