@@ -284,6 +284,8 @@ void tcp_pcb_set_key(struct tcp_pcb *pcb, const struct flow_key *key,
 static void wind_up(struct tcp_pcb *pcb)
 {
 	pcb->is_quiet = false;
+	/* an acknowledgment that waits for room in a device is for nobody now */
+	pcb->flags &= ~TF_ACK_NOW;
 	tcp_table_remove(pcb->table, pcb);
 	tcp_timer_stop(pcb);
 	tcp_out_free(pcb);
@@ -862,28 +864,18 @@ static void set_flag(struct tcp_pcb *pcb, uint32_t flag, bool on)
 	pcb->flags = on ? pcb->flags | flag : pcb->flags & ~flag;
 }
 
-/* Held data is sent now, whatever Nagle and the cork say. Linux does so when either is
- * switched off. */
-static void push_held(struct tcp_pcb *pcb, uint64_t now_ns)
-{
-	pcb->cork_ns = 0;
-	pcb->flags |= TF_CORK_TIMER;
-	tcp_out_push(pcb, now_ns);
-	pcb->flags &= ~TF_CORK_TIMER;
-}
-
 void tcp_set_nodelay(struct tcp_pcb *pcb, bool on, uint64_t now_ns)
 {
 	set_flag(pcb, TF_NODELAY, on);
 	if (on)
-		push_held(pcb, now_ns);
+		tcp_out_push_held(pcb, now_ns);
 }
 
 void tcp_set_cork(struct tcp_pcb *pcb, bool on, uint64_t now_ns)
 {
 	set_flag(pcb, TF_CORK, on);
 	if (!on)
-		push_held(pcb, now_ns);
+		tcp_out_push_held(pcb, now_ns);
 }
 
 bool tcp_has_nodelay(const struct tcp_pcb *pcb)

@@ -174,7 +174,7 @@ static ALWAYS_INLINE bool is_one(const struct tcp_pcb *pcb)
 static ALWAYS_INLINE bool is_plain_out(const struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	return pcb->is_quiet && !(pcb->slow_out & ~SLOW_SPLIT) &&
-	       !(pcb->flags & (TF_CORK | TF_CWR_OUT)) &&
+	       !(pcb->flags & (TF_CORK | TF_CWR_OUT | TF_DUE)) &&
 	       (pcb->snd_una != pcb->snd_nxt ||
 		now_ns - pcb->last_sent_ns <= pcb->rto_ns);
 }

@@ -22,7 +22,7 @@ enum {
 		     TF_RCV_BUF_FIXED | TF_SND_BUF_FIXED | TF_PASSIVE |
 		     TF_CWND_LIMITED | TF_REORDERS | TF_TLP_NEW | TF_FRTO |
 		     TF_HAS_RTT | TF_FRTO_NEW | TF_OOB_INLINE |
-		     TF_URGENT_OUT,
+		     TF_URGENT_OUT | TF_DUE,
 };
 
 /* ---- reading ---- */
@@ -527,10 +527,11 @@ static void restore_timers(struct tcp_pcb *pcb, uint64_t now_ns)
 	/* What has no timer of its own has waited for its time, or for a device. */
 	bool is_stuck = pcb->unsent && !is_flying && pcb->rtx_kind == RTX_NONE &&
 			tcp_may_send(pcb);
+	bool owes_ack = pcb->flags & TF_ACK_NOW && tcp_is_synchronised(pcb);
 
 	if (is_held && pcb->slow_out & SLOW_PACED)
 		pcb->pace_wait_ns = pcb->pace_at_ns;
-	else if (is_stuck)
+	else if (is_stuck || owes_ack)
 		pcb->pace_wait_ns = now_ns + 1;
 	/* both are part of RFC 8985, which needs SACK */
 	if (pcb->rtx_kind == RTX_PROBE || pcb->rtx_kind == RTX_LONE_PROBE ||
@@ -562,6 +563,8 @@ static int restore(struct tcp_pcb *pcb, uint32_t w_max, uint64_t now_ns)
 	tcp_pace_update(pcb);
 	pcb->rtt_due_ns = now_ns;
 	pcb->cwnd_used_end = pcb->snd_nxt;
+	/* a little more than was, perhaps */
+	pcb->due_end = pcb->snd_end;
 	pcb->quiet_kind = pcb->quiet_lone_kind = RTX_TIMEOUT;
 	pcb->quiet_rtx_ns = pcb->quiet_lone_ns = pcb->rto_ns;
 	pcb->timed_srtt = TCP_NOT_TIMED;

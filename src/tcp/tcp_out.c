@@ -165,10 +165,21 @@ static void resend_lost(struct tcp_pcb *pcb, uint64_t now_ns)
 /* Held by TCP_CORK, or by MSG_MORE, which holds data only until a later push. */
 static bool is_corked(const struct tcp_pcb *pcb, struct pkt *pkt)
 {
-	if (pcb->flags & TF_CORK_TIMER)
-		return false;
 	return pcb->flags & TF_CORK || (pcb->flags & TF_MORE_FOLLOWS &&
 					tcp_seg(pkt)->flags & SEG_MORE);
+}
+
+/* See TF_DUE. */
+static bool is_due(const struct tcp_pcb *pcb, struct pkt *pkt)
+{
+	return pcb->flags & TF_DUE && seq_before(tcp_seg(pkt)->seq, pcb->due_end);
+}
+
+static void become_due(struct tcp_pcb *pcb, uint32_t end)
+{
+	if (!(pcb->flags & TF_DUE) || seq_after(end, pcb->due_end))
+		pcb->due_end = end;
+	pcb->flags |= TF_DUE;
 }
 
 /* Whether a segment that is not full must wait. */
@@ -178,7 +189,8 @@ static bool is_held_back(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
 
 	/* The last one leaves with the FIN. One that others follow and that could not
 	 * be filled up is as full as it can be. */
-	if (next || !pkt->len || pcb->flags & TF_URGENT_OUT)
+	if (next || !pkt->len || pcb->flags & TF_URGENT_OUT ||
+	    is_due(pcb, pkt))
 		return false;
 	if (is_corked(pcb, pkt)) {
 		if (!pcb->cork_ns) {
@@ -189,7 +201,7 @@ static bool is_held_back(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
 	}
 	/* RFC 9293 section 3.7.4 with Minshall's change: wait only for the ACK
 	 * of a segment that was small too */
-	return !(pcb->flags & (TF_NODELAY | TF_CORK_TIMER)) &&
+	return !(pcb->flags & TF_NODELAY) &&
 	       tcp_is_under_way(pcb, pcb->snd_small_end);
 }
 
@@ -306,6 +318,8 @@ static void send_run(struct tcp_pcb *pcb, uint64_t now_ns)
 	}
 	pcb->unsent = pkt;
 	pcb->cork_ns = 0;
+	if (pcb->flags & TF_DUE && !seq_before(pcb->snd_nxt, pcb->due_end))
+		pcb->flags &= ~TF_DUE;
 	if (o.len && pcb->slow_out & SLOW_REPLY)
 		tcp_rx_note_reply(pcb, now_ns);
 	if (o.len && o.len % pcb->mss)
@@ -419,8 +433,16 @@ void tcp_out_push(struct tcp_pcb *pcb, uint64_t now_ns)
 	tcp_fast_push(pcb, now_ns);
 	if (tcp_may_send(pcb) && !pcb->is_calm)
 		push_by_rules(pcb, now_ns);
-	if (pcb->flags & TF_ACK_NOW)
+	if (pcb->flags & TF_ACK_NOW && !tcp_pace_is_stuck(pcb, now_ns))
 		tcp_out_ack(pcb, now_ns);
+}
+
+void tcp_out_push_held(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	pcb->cork_ns = 0;
+	if (pcb->unsent)
+		become_due(pcb, pcb->snd_end);
+	tcp_out_push(pcb, now_ns);
 }
 
 /* ---- what a device has refused ---- */
@@ -445,6 +467,7 @@ void tcp_out_take_back(struct tcp_pcb *pcb, struct pkt *first)
 {
 	struct pkt *end = pcb->unsent;
 
+	become_due(pcb, pcb->snd_nxt);
 	pcb->snd_nxt = tcp_seg(first)->seq;
 	pcb->unsent = first;
 	for (struct pkt *pkt = first; pkt != end; pkt = tcp_out_next(pcb, pkt)) {

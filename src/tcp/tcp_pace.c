@@ -8,7 +8,7 @@
  * Nor do they leave while the device takes no more (tcp_ops.no_room_ns): what it refuses
  * would be a loss, for which the window shrinks, and a refused repair waits for a timeout.
  * New data that it refuses all the same, since others were faster, or because it was so short
- * that nobody had asked, is taken back.
+ * that nobody had asked, is taken back, and the acknowledgment in it is owed.
  */
 #include "tcp/tcp_priv.h"
 
@@ -100,24 +100,29 @@ bool tcp_pace_look(struct tcp_pcb *pcb, uint64_t now_ns)
 
 /* The last step of sending is to give it away, so that all of it can be taken back. */
 COLD void tcp_emit_failed(struct tcp_table *table, struct tcp_pcb *pcb,
-			  const uint8_t *header, uint32_t data_len)
+			  const uint8_t *header, uint32_t data_len, uint64_t now_ns)
 {
 	const struct wire_tcp *tcp = (const void *)header;
-	struct pkt *first;
+	struct pkt *first = NULL;
 
 	table->had_room_at = table->counts.out_segments - TCP_EMITS_PER_LOOK;
-	if (!pcb || !(data_len || tcp->flags & WIRE_TCP_FIN))
+	if (!pcb || !tcp_is_synchronised(pcb) || tcp->flags & (WIRE_TCP_SYN | WIRE_TCP_RST) ||
+	    !tcp_pace_look(pcb, now_ns))
 		return;
-	first = tcp_out_sent_last(pcb, be32toh(tcp->seq));
-	/* when that was is the present time */
-	if (!first || !tcp_pace_look(pcb, pcb->last_sent_ns))
+	/* What it acknowledges, or a window that it opens, the peer shall hear of as soon as
+	 * there is room, whether or not its bytes can leave then. */
+	pcb->flags |= TF_ACK_NOW;
+	pcb->is_header_stale = true;
+	if (data_len || tcp->flags & WIRE_TCP_FIN)
+		first = tcp_out_sent_last(pcb, be32toh(tcp->seq));
+	if (!first)
 		return;
 	/* RFC 3168 section 6.1.2; in the bits of accurate ECN it is a part of a number */
 	if (tcp->flags & WIRE_TCP_CWR && !pcb->is_accurate)
 		pcb->flags |= TF_CWR_OUT;
 	tcp_out_take_back(pcb, first);
 	if (pcb->snd_una == pcb->snd_nxt)
-		tcp_timer_rearm_rtx(pcb, pcb->last_sent_ns);
+		tcp_timer_rearm_rtx(pcb, now_ns);
 }
 
 /* What a timer fires late is made good, up to half a burst. */

@@ -249,8 +249,9 @@ enum tcp_flag {
 	TF_TLP_NEW = 1 << 22,
 	/* the timeout may turn out to be needless (RFC 5682) */
 	TF_FRTO = 1 << 23,
-	/* the cork's time is over */
-	TF_CORK_TIMER = 1 << 24,
+	/* Neither Nagle's rule nor a cork holds back what was written up to due_end: its time
+	 * was over already, or it has been sent, and a full device has refused it. */
+	TF_DUE = 1 << 24,
 	/* an RTT was measured */
 	TF_HAS_RTT = 1 << 25,
 	/* urgent bytes stay in the stream */
@@ -612,12 +613,14 @@ struct tcp_pcb {
 	struct list child_link;
 	/* what few connections need, or NULL: see tcp_extra_get */
 	struct tcp_extra *extra;
+	/* see TF_DUE */
+	uint32_t due_end;
 
 	/* the FIN, when queued: an entry without bytes */
 	struct pkt fin;
 };
 
-_Static_assert(sizeof(struct tcp_pcb) <= 1296, "an idle connection is cheap");
+_Static_assert(sizeof(struct tcp_pcb) <= 1304, "an idle connection is cheap");
 
 /* Whether what ends there is under way. A mark that was set long ago is not moved while
  * nothing unusual happens (tcp_fast.c), and half a round later seems to lie ahead: it has

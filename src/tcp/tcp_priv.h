@@ -849,6 +849,9 @@ void tcp_out_stateless(struct tcp_table *table, const struct flow_key *key,
 /* tcp_out.c */
 /* Sends queued data and retransmissions as far as the windows allow. */
 void tcp_out_push(struct tcp_pcb *pcb, uint64_t now_ns);
+/* The same; what was written so far is held back no more by Nagle's rule or a cork. Linux
+ * does so when either is switched off, too. */
+void tcp_out_push_held(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Sends one segment of new data although the congestion window is full. Returns false
  * if there is none or the peer has no room. */
 bool tcp_out_push_one(struct tcp_pcb *pcb, uint64_t now_ns);

@@ -430,11 +430,8 @@ static void fire(struct timer *timer, uint64_t now_ns)
 		tcp_rx_resume_quick_acks(pcb);
 		tcp_out_ack(pcb, now_ns);
 	}
-	if (take_due(&pcb->cork_ns, now_ns)) {
-		pcb->flags |= TF_CORK_TIMER;
-		tcp_out_push(pcb, now_ns);
-		pcb->flags &= ~TF_CORK_TIMER;
-	}
+	if (take_due(&pcb->cork_ns, now_ns))
+		tcp_out_push_held(pcb, now_ns);
 	if (take_due(&pcb->pace_wait_ns, now_ns))
 		tcp_out_push(pcb, now_ns);
 	if (pcb->rtx_at_ns && pcb->rtx_at_ns <= now_ns)

@@ -17,7 +17,7 @@ void peer_emit(void *ctx UNUSED, struct tcp_pcb *pcb, const struct tcp_out *out)
 	struct peer_sent *sent;
 
 	if (peer.refuses) {
-		tcp_emit_failed(peer.table, pcb, out->header, out->data_len);
+		tcp_emit_failed(peer.table, pcb, out->header, out->data_len, peer.now_ns);
 		return;
 	}
 	sent = &peer.sent[peer.sent_cnt++ % PEER_SENT_MAX];

@@ -73,7 +73,7 @@ TEST(a_refused_segment_leaves_as_soon_as_there_is_room)
 	fill_device();
 	peer_write(64);
 	CHECK_EQ(under_way(), 0);
-	peer_advance_ms(100);
+	peer_advance_ms(400);
 	CHECK_EQ(under_way(), 0);
 	empty_device();
 	peer_advance_ms(1);
@@ -92,7 +92,7 @@ static void send_now(uint32_t len)
 	memset(pkt_append(pkt, len), 'y', len);
 	header = tcp_send_now(peer.pcb, pkt, true, peer.now_ns);
 	CHECK(header.bytes != NULL);
-	tcp_emit_failed(peer.table, peer.pcb, header.bytes, len);
+	tcp_emit_failed(peer.table, peer.pcb, header.bytes, len, peer.now_ns);
 }
 
 TEST(what_is_sent_at_once_waits_in_the_same_way)
@@ -304,24 +304,284 @@ TEST(a_pace_does_not_count_what_was_refused)
 	end();
 }
 
-/* A connection that becomes another table's asks the device there. */
-TEST(what_waits_for_a_device_goes_on_after_a_move)
+/* The connection becomes another table's. */
+static void move(void)
 {
-	uint8_t bytes[4096];
-	size_t size;
+	uint8_t bytes[8192];
+	size_t size = tcp_export_size(peer.pcb);
 
-	begin();
-	fill_device();
-	peer_write(64);
-	size = tcp_export_size(peer.pcb);
 	CHECK(size > 0 && size <= sizeof(bytes));
 	CHECK_EQ(tcp_export(peer.pcb, bytes, size, peer.now_ns), 0);
 	tcp_drop(peer.pcb);
 	CHECK_EQ(tcp_import(peer.table, bytes, size, &peer.pool, peer.now_ns, &peer.pcb), 0);
 	peer_advance_ms(3);
+}
+
+/* It asks the device there. */
+static void check_move(bool is_refused)
+{
+	begin();
+	fill_device();
+	if (!is_refused)
+		tcp_emit_failed(peer.table, NULL, NULL, 0, peer.now_ns);
+	peer_write(64);
+	if (is_refused)
+		tcp_set_cork(peer.pcb, true, peer.now_ns);
+	move();
 	empty_device();
 	peer_advance_ms(1);
 	check_next(10, 64);
 	check_nothing_is_lost();
+	end();
+}
+
+TEST(what_waits_for_a_device_goes_on_after_a_move)
+{
+	check_move(false);
+	check_move(true);
+}
+
+/* ---- acknowledgments ---- */
+
+/* The peer sends so much from there on. */
+static void receive(uint32_t at, uint32_t len)
+{
+	peer_send_options(A, P + at, U + 10, 20000, len, &none);
+}
+
+static void check_ack(uint32_t ack)
+{
+	const struct peer_sent *sent = peer_next();
+
+	CHECK_EQ(sent->ack, P + ack);
+	CHECK_EQ(sent->len, 0);
+	CHECK_EQ(sent->flags, A);
+}
+
+/* The peer waits for it, and its timeout takes it for lost. */
+TEST(a_refused_acknowledgment_leaves_as_soon_as_there_is_room)
+{
+	begin();
+	fill_device();
+	receive(0, 1000);
+	receive(1000, 1000);
+	peer_advance_ms(100);
+	empty_device();
+	peer_advance_ms(1);
+	check_ack(2000);
+	/* so does one that was late */
+	fill_device();
+	receive(2000, 10);
+	peer_advance_ms(100);
+	empty_device();
+	peer_advance_ms(1);
+	check_ack(2010);
+	peer_advance_ms(1000);
+	end();
+}
+
+/* One that is due while a device is known to be full is not given to it. */
+TEST(an_acknowledgment_asks_for_room_behind_one_that_was_refused)
+{
+	begin();
+	fill_device();
+	receive(0, 1000);
+	receive(1000, 1000);
+	peer.refuses = false;
+	peer_advance_ms(100);
+	peer_expect_silence();
+	/* out of order, which the general rules answer */
+	peer.is_full = false;
+	receive(3000, 1000);
+	check_ack(2000);
+	peer_advance_ms(1);
+	end();
+}
+
+TEST(a_refused_acknowledgment_rides_on_what_is_sent_meanwhile)
+{
+	begin();
+	fill_device();
+	receive(0, 1000);
+	receive(1000, 1000);
+	empty_device();
+	peer_write(64);
+	CHECK_EQ(peer_next()->ack, P + 2000);
+	peer_advance_ms(1);
+	end();
+}
+
+TEST(a_refused_window_leaves_as_soon_as_there_is_room)
+{
+	peer_defaults();
+	peer.params.rcv_buf = peer.params.rcv_buf_max = 3000;
+	peer_connect(&peer_full_options);
+	peer_send_options(A, P, U, 20000, 1500, &none);
+	peer_send_options(A, P + 1500, U, 20000, 1500, &none);
+	CHECK_EQ(peer_next()->window, 0);
+	peer_expect_silence();
+	fill_device();
+	CHECK_EQ(peer_take_all(), 3000);
+	tcp_recved(peer.pcb, 3000, peer.now_ns);
+	peer_advance_ms(100);
+	empty_device();
+	peer_advance_ms(1);
+	CHECK(peer_next()->window >= 2900 >> 2);
+	end();
+}
+
+/* Its bytes cannot leave any more. */
+TEST(the_acknowledgment_of_a_refused_segment_waits_for_no_window)
+{
+	begin();
+	receive(0, 10);
+	fill_device();
+	peer_write(64);
+	peer_send_options(A, P + 10, U + 10, 0, 0, &none);
+	peer_advance_ms(1);
+	empty_device();
+	peer_advance_ms(1);
+	check_ack(10);
+	peer_expect_silence();
+	peer_send_options(A, P + 10, U + 10, 20000, 0, &none);
+	check_next(10, 64);
+	end();
+}
+
+TEST(an_acknowledgment_that_is_not_waited_for_is_lost)
+{
+	begin();
+	peer.refuses = true;
+	receive(0, 1000);
+	receive(1000, 1000);
+	peer.refuses = false;
+	peer_advance_ms(1000);
+	peer_expect_silence();
+	/* the next one is not */
+	receive(2000, 10);
+	peer_advance_ms(100);
+	check_ack(2010);
+	end();
+}
+
+/* The last one of all is the peer's to ask for, from who is in TIME_WAIT. */
+TEST(nothing_waits_for_a_device_behind_the_end)
+{
+	begin();
+	CHECK_EQ(tcp_shutdown(peer.pcb, peer.now_ns), 0);
+	CHECK_EQ(peer_next()->flags, F | A);
+	peer_send_options(A, P, U + 11, 20000, 0, &none);
+	fill_device();
+	peer_send_options(F | A, P, U + 11, 20000, 0, &none);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_TIME_WAIT);
+	tcp_set_path(peer.pcb, &peer.path, peer.now_ns);
+	empty_device();
+	peer_advance_ms(1);
+	peer_expect_silence();
+	peer_send_options(F | A, P, U + 11, 20000, 0, &none);
+	check_ack(1);
+	end();
+}
+
+TEST(an_acknowledgment_that_waits_for_a_device_goes_on_after_a_move)
+{
+	begin();
+	fill_device();
+	receive(0, 1000);
+	receive(1000, 1000);
+	move();
+	empty_device();
+	peer_advance_ms(1);
+	check_ack(2000);
+	end();
+}
+
+/* ---- what is held back ---- */
+
+/* It was sent once, under Linux for good. */
+TEST(a_cork_does_not_hold_what_was_refused)
+{
+	begin();
+	fill_device();
+	peer_write(64);
+	tcp_set_cork(peer.pcb, true, peer.now_ns);
+	empty_device();
+	peer_advance_ms(1);
+	check_next(10, 64);
+	peer_send_options(A, P, U + 74, 20000, 0, &none);
+	/* but what is written then */
+	peer_write(64);
+	peer_advance_ms(190);
+	end();
+}
+
+/* Not even together with it, by a device that would cut both. */
+TEST(a_cork_holds_what_follows_one_that_was_refused)
+{
+	begin_with(60000);
+	tcp_set_cork(peer.pcb, true, peer.now_ns);
+	fill_device();
+	peer_write(1460);
+	peer_write(64);
+	empty_device();
+	peer_advance_ms(1);
+	check_next(10, 1460);
+	peer_send_options(A, P, U + 1470, 20000, 0, &none);
+	peer_advance_ms(190);
+	end();
+}
+
+TEST(a_cork_whose_time_is_over_holds_for_no_second_time)
+{
+	begin();
+	tcp_set_cork(peer.pcb, true, peer.now_ns);
+	peer_write(64);
+	peer_advance_ms(190);
+	peer_expect_silence();
+	fill_device();
+	peer_advance_ms(20);
+	empty_device();
+	peer_advance_ms(1);
+	check_next(10, 64);
+	peer_send_options(A, P, U + 74, 20000, 0, &none);
+	peer_write(64);
+	peer_advance_ms(190);
+	end();
+}
+
+/* Nor where a longer one before it waits for the device. */
+TEST(a_cork_whose_time_is_over_holds_nothing_behind_what_waits_for_a_device)
+{
+	begin();
+	tcp_set_cork(peer.pcb, true, peer.now_ns);
+	peer_write(64);
+	peer_advance_ms(190);
+	fill_device();
+	tcp_emit_failed(peer.table, NULL, NULL, 0, peer.now_ns);
+	peer_write(1460);
+	peer_advance_ms(20);
+	empty_device();
+	peer_advance_ms(1);
+	check_next(10, 1460);
+	check_next(1470, 64);
+	end();
+}
+
+/* Nor by Nagle's rule, where that was switched off. */
+TEST(what_was_let_go_and_refused_is_not_held_again)
+{
+	begin();
+	tcp_set_nodelay(peer.pcb, false, peer.now_ns);
+	peer_write(64);
+	check_next(10, 64);
+	peer_write(64);
+	peer_expect_silence();
+	fill_device();
+	tcp_set_nodelay(peer.pcb, true, peer.now_ns);
+	tcp_set_nodelay(peer.pcb, false, peer.now_ns);
+	empty_device();
+	peer_advance_ms(1);
+	check_next(74, 64);
+	peer_write(64);
 	end();
 }

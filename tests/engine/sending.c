@@ -62,7 +62,7 @@ static void begin_before_a_full_device(void)
 	CHECK_EQ(peer_next()->len, 10);
 	peer_send_options(A, P, U + 10, 20000, 0, &none);
 	peer.is_full = true;
-	tcp_emit_failed(peer.table, NULL, NULL, 0);
+	tcp_emit_failed(peer.table, NULL, NULL, 0, peer.now_ns);
 }
 
 /* It is not lost there. */
@@ -107,7 +107,7 @@ TEST(a_repair_waits_for_a_full_device_and_for_no_timeout)
 		CHECK_EQ(peer_next()->len, 1460);
 	}
 	peer.is_full = true;
-	tcp_emit_failed(peer.table, NULL, NULL, 0);
+	tcp_emit_failed(peer.table, NULL, NULL, 0, peer.now_ns);
 	options.sack[0].start = U + 1470;
 	options.sack[0].end = U + 10 + 8 * 1460;
 	peer_send_options(A, P, U + 10, 20000, 0, &options);

@@ -233,7 +233,8 @@ static void sim_emit(void *ctx, struct tcp_pcb *pcb, const struct tcp_out *out)
 
 	jam_at_times(host);
 	if (is_jammed(host)) {
-		tcp_emit_failed(host->table, pcb, out->header, out->data_len);
+		tcp_emit_failed(host->table, pcb, out->header, out->data_len,
+				host->sim->now_ns);
 		return;
 	}
 	SIM_CHECK(host->sim, out->data_len <=

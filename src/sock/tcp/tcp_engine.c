@@ -96,6 +96,12 @@ static size_t write_short(struct tcp_way *way, uint8_t *frame,
 	return (size_t)(at - frame);
 }
 
+COLD void tcp_engine_refused(struct tcp_engine *engine, struct tcp_pcb *pcb,
+			     const uint8_t *header, uint32_t data_len)
+{
+	tcp_emit_failed(engine->table, pcb, header, data_len, tcp_engine_now(engine));
+}
+
 static void send_short(struct tcp_engine *engine, struct tcp_way *way,
 		       struct tcp_pcb *pcb, const struct tcp_out *out)
 	REQUIRES(engine->stack->lock)
@@ -106,7 +112,7 @@ static void send_short(struct tcp_engine *engine, struct tcp_way *way,
 		stack_tx_commit_locked(engine->stack, way->dst.ring,
 				       write_short(way, frame, out));
 	else
-		tcp_emit_failed(engine->table, pcb, out->header, out->data_len);
+		tcp_engine_refused(engine, pcb, out->header, out->data_len);
 }
 
 /* Writes all headers of what is sent. Returns their length. */
@@ -132,7 +138,7 @@ static void send_long(struct tcp_engine *engine, struct tcp_way *way,
 
 	pkt_get(out->data);
 	if (UNLIKELY(stack_tx_locked(engine->stack, way->dst.ring, &tx) != 0))
-		tcp_emit_failed(engine->table, pcb, out->header, out->data_len);
+		tcp_engine_refused(engine, pcb, out->header, out->data_len);
 }
 
 static void send_one(struct tcp_engine *engine, struct tcp_way *way,
@@ -163,7 +169,7 @@ static void send_run(struct tcp_engine *engine, struct tcp_way *way,
 
 	tcp_way_skip_ids(way, out->data_cnt - 1);
 	if (UNLIKELY(stack_tx_locked(engine->stack, way->dst.ring, &tx) != 0))
-		tcp_emit_failed(engine->table, pcb, out->header, out->data_len);
+		tcp_engine_refused(engine, pcb, out->header, out->data_len);
 }
 
 /* Makes the header of one of several segments, which begins `at` bytes into them and has
@@ -212,8 +218,8 @@ static COLD void send_each(struct tcp_engine *engine, struct tcp_way *way,
 		pkt_get(pkt);
 		if (stack_tx_locked(engine->stack, way->dst.ring, &tx) != 0) {
 			/* with all that would follow */
-			tcp_emit_failed(engine->table, pcb, header + sizeof(struct dst_header),
-					out->data_len - at);
+			tcp_engine_refused(engine, pcb, header + sizeof(struct dst_header),
+					   out->data_len - at);
 			return;
 		}
 		at += pkt->len;

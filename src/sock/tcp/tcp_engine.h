@@ -164,6 +164,10 @@ static inline uint8_t *tcp_engine_write_headers(struct tcp_way *way,
 	return at + header.len;
 }
 
+/* The ring had no place for a segment: see tcp_emit_failed. */
+void tcp_engine_refused(struct tcp_engine *engine, struct tcp_pcb *pcb,
+			const uint8_t *header, uint32_t data_len);
+
 /* What needs memory and is not done under the lock. */
 void tcp_engine_tidy(struct tcp_engine *engine);
 

@@ -287,7 +287,7 @@ static COLD void wait_unlock(struct fd_object *obj, struct stack *stack,
 {
 	struct tsock *t = tsock_of(obj);
 
-	tcp_emit_failed(t->engine->table, t->pcb, header.bytes, len);
+	tcp_engine_refused(t->engine, t->pcb, header.bytes, len);
 	stack_note_timers_locked(stack);
 	stack_unlock(stack);
 }
