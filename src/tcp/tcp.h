@@ -319,8 +319,8 @@ const struct tcp_counts *tcp_counts(const struct tcp_table *table);
  * within `emit`, or by who sends for tcp_send_now, before the engine is called again: whose
  * segment (NULL: nobody's), the header that `emit` was given, and the bytes behind it. What
  * was sent for the first time waits until there is room, as if it had not been sent, and so
- * does an acknowledgment, unless no_room_ns says that nothing is waited for. SYNs, resets and
- * repairs are lost, like any segment. */
+ * does an acknowledgment, unless no_room_ns says that nothing is waited for. Resets, repairs
+ * and the answers to SYNs are lost, like any segment. */
 void tcp_emit_failed(struct tcp_table *table, struct tcp_pcb *pcb,
 		     const uint8_t *header, uint32_t data_len, uint64_t now_ns);
 /* Everything that has an address: pcbs that are not yet freed, and how many of

@@ -106,7 +106,13 @@ COLD void tcp_emit_failed(struct tcp_table *table, struct tcp_pcb *pcb,
 	struct pkt *first = NULL;
 
 	table->had_room_at = table->counts.out_segments - TCP_EMITS_PER_LOOK;
-	if (!pcb || !tcp_is_synchronised(pcb) || tcp->flags & (WIRE_TCP_SYN | WIRE_TCP_RST) ||
+	if (!pcb || tcp->flags & WIRE_TCP_RST)
+		return;
+	/* The timer sends our SYN once more. Answers to those of others, who may be many and
+	 * false, are lost. */
+	if (pcb->state == TCPS_SYN_SENT)
+		(void)tcp_pace_look(pcb, now_ns);
+	if (!tcp_is_synchronised(pcb) || tcp->flags & WIRE_TCP_SYN ||
 	    !tcp_pace_look(pcb, now_ns))
 		return;
 	/* What it acknowledges, or a window that it opens, the peer shall hear of as soon as

@@ -311,17 +311,21 @@ static void on_persist(struct tcp_pcb *pcb, uint64_t now_ns)
 		not_past_user_timeout(pcb, now_ns + tcp_rto_ns(pcb)));
 }
 
+static uint64_t no_room_ns(const struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	return pcb->table->ops->no_room_ns(pcb->table->ctx, pcb, now_ns);
+}
+
 /* What a full device would refuse is sent when it has room. Refused, it would be taken for
  * lost on the way, and the next timeout double. The program's time is not exceeded for it. */
 static bool waits_for_room(struct tcp_pcb *pcb, enum tcp_rtx_kind kind, uint64_t now_ns)
 {
-	const struct tcp_table *table = pcb->table;
 	bool sends_at_once = kind != RTX_NONE && kind != RTX_REORDER;
 	uint64_t wait_ns;
 
 	if (!sends_at_once || has_given_up(pcb, now_ns))
 		return false;
-	wait_ns = table->ops->no_room_ns(table->ctx, pcb, now_ns);
+	wait_ns = no_room_ns(pcb, now_ns);
 	if (wait_ns)
 		set_rtx(pcb, kind, now_ns + wait_ns);
 	return wait_ns;
@@ -369,7 +373,7 @@ static void on_rtx(struct tcp_pcb *pcb, uint64_t now_ns)
  * are counted in the same place, and by their own limit. */
 static void on_keepalive(struct tcp_pcb *pcb, uint64_t due_ns, uint64_t now_ns)
 {
-	uint64_t idle_ns = now_ns - pcb->last_rcvd_ns;
+	uint64_t idle_ns = now_ns - pcb->last_rcvd_ns, wait_ns;
 	bool is_dead;
 
 	if (pcb->unsent && pcb->snd_una == pcb->snd_nxt) {
@@ -396,6 +400,12 @@ static void on_keepalive(struct tcp_pcb *pcb, uint64_t due_ns, uint64_t now_ns)
 		tcp_pcb_die(pcb, -ETIMEDOUT);
 		return;
 	}
+	/* a probe that a full device would refuse is not one that the peer has not answered */
+	wait_ns = no_room_ns(pcb, now_ns);
+	if (wait_ns) {
+		pcb->keep_at_ns = now_ns + wait_ns;
+		return;
+	}
 	pcb->probes++;
 	pcb->table->counts.keepalive_probes++;
 	tcp_out_probe(pcb, now_ns);
@@ -408,6 +418,21 @@ static bool take_due(uint64_t *at_ns, uint64_t now_ns)
 		return false;
 	*at_ns = 0;
 	return true;
+}
+
+/* The time of what is paced has come, or a full device is asked again. */
+static void go_on(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	if (pcb->state != TCPS_SYN_SENT) {
+		tcp_out_push(pcb, now_ns);
+		return;
+	}
+	if (tcp_pace_is_stuck(pcb, now_ns))
+		return;
+	/* its round trip begins now */
+	if (!pcb->timeouts)
+		pcb->progress_ns = now_ns;
+	tcp_out_syn(pcb, now_ns);
 }
 
 static void fire(struct timer *timer, uint64_t now_ns)
@@ -433,7 +458,7 @@ static void fire(struct timer *timer, uint64_t now_ns)
 	if (take_due(&pcb->cork_ns, now_ns))
 		tcp_out_push_held(pcb, now_ns);
 	if (take_due(&pcb->pace_wait_ns, now_ns))
-		tcp_out_push(pcb, now_ns);
+		go_on(pcb, now_ns);
 	if (pcb->rtx_at_ns && pcb->rtx_at_ns <= now_ns)
 		on_rtx(pcb, now_ns);
 	if (pcb->state != TCPS_CLOSED && take_due(&pcb->keep_at_ns, now_ns))

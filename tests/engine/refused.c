@@ -585,3 +585,55 @@ TEST(what_was_let_go_and_refused_is_not_held_again)
 	peer_write(64);
 	end();
 }
+
+/* ---- others ---- */
+
+/* The next one would leave after a second. */
+TEST(a_refused_syn_leaves_as_soon_as_there_is_room)
+{
+	const struct peer_sent *syn;
+	struct tcp_pcb_info info;
+
+	peer_defaults();
+	peer_setup();
+	peer.pcb = tcp_new(peer.table);
+	CHECK_EQ(tcp_bind(peer.pcb, &peer.key.local, peer.key.local_port), 0);
+	fill_device();
+	CHECK_EQ(tcp_connect(peer.pcb, &peer.key.remote, peer.key.remote_port, &peer.path,
+			     peer.now_ns), 0);
+	peer_advance_ms(100);
+	empty_device();
+	peer_advance_ms(1);
+	syn = peer_next();
+	CHECK_EQ(syn->flags & (S | A), S);
+	peer_advance_ms(10);
+	peer_send_options(S | A, PEER_ISN, U, 20000, 0, &peer_full_options);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
+	check_ack(0);
+	/* the wait is no part of the way */
+	tcp_get_info(peer.pcb, &info);
+	CHECK(info.srtt_ns < 12 * NS_PER_MS);
+	check_nothing_is_lost();
+	end();
+}
+
+/* It would be one that the peer has not answered. */
+TEST(a_keepalive_probe_waits_for_a_full_device)
+{
+	begin();
+	CHECK_EQ(tcp_set_keepalive(peer.pcb, true, NS_PER_SEC, NS_PER_SEC, 1, peer.now_ns), 0);
+	fill_device();
+	peer_advance_ms(2500);
+	CHECK_EQ(tcp_counts(peer.table)->keepalive_probes, 0);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
+	empty_device();
+	peer_advance_ms(1);
+	CHECK_EQ(peer_next()->seq, U + 9);
+	/* nobody answers */
+	peer_advance_ms(990);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
+	peer_advance_ms(10);
+	CHECK_EQ(peer_next()->flags, R | A);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_CLOSED);
+	end();
+}
