@@ -243,8 +243,10 @@ struct tcp_out {
 enum tcp_stamp {
 	/* its segment is about to be given to `emit`; again if it is sent again */
 	TCP_STAMP_SCHEDULED,
-	/* `emit` has returned */
+	/* `emit` has returned, and the segment was not taken back (tcp_emit_failed) */
 	TCP_STAMP_SENT,
+	/* or it was, and will be scheduled once more */
+	TCP_STAMP_REFUSED,
 	TCP_STAMP_ACKED,
 };
 

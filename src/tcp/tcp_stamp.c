@@ -22,8 +22,11 @@ void tcp_stamp_run(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t cnt,
 		   enum tcp_stamp what, uint64_t now_ns)
 {
 	for (; cnt; cnt--) {
-		if (tcp_seg(pkt)->flags & SEG_STAMP)
-			tell(pcb, pkt, what, now_ns);
+		uint8_t flags = tcp_seg(pkt)->flags;
+		bool is_refused = what == TCP_STAMP_SENT && !(flags & SEG_SENT);
+
+		if (flags & SEG_STAMP)
+			tell(pcb, pkt, is_refused ? TCP_STAMP_REFUSED : what, now_ns);
 		pkt = pkt_from_link(pkt->link.next);
 	}
 }

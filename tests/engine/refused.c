@@ -617,6 +617,30 @@ TEST(a_refused_syn_leaves_as_soon_as_there_is_room)
 	end();
 }
 
+/* The program is not told that it has left when it has not. */
+TEST(a_byte_that_is_followed_is_sent_when_it_leaves)
+{
+	static const enum tcp_stamp stamps[] = { TCP_STAMP_SCHEDULED, TCP_STAMP_REFUSED,
+						 TCP_STAMP_SCHEDULED, TCP_STAMP_SENT };
+	struct pkt *pkt;
+
+	begin();
+	fill_device();
+	pkt = pkt_alloc(&peer.pool);
+	pkt_append(pkt, 64);
+	CHECK_EQ(tcp_write_with(peer.pcb, pkt, TCP_WRITE_STAMP), 0);
+	tcp_output(peer.pcb, peer.now_ns);
+	empty_device();
+	peer_advance_ms(1);
+	check_next(10, 64);
+	CHECK_EQ(peer.stamp_cnt, ARRAY_LEN(stamps));
+	for (unsigned i = 0; i < ARRAY_LEN(stamps); i++) {
+		CHECK_EQ(peer.stamps[i].what, stamps[i]);
+		CHECK_EQ(peer.stamps[i].byte, 73);
+	}
+	end();
+}
+
 /* It would be one that the peer has not answered. */
 TEST(a_keepalive_probe_waits_for_a_full_device)
 {

@@ -436,6 +436,31 @@ static void request(int n)
 	stay();
 }
 
+/* The same of one that is followed: it is said once that it was scheduled, and that it left. */
+static void followed_request(int n)
+{
+	int flags = SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_TX_SOFTWARE |
+		    SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_TSONLY;
+	struct msghdr none = { .msg_name = NULL };
+	char buf[64] = "";
+	int pair[2];
+
+	(void)n;
+	open_stream();
+	make_pair(pair);
+	must(setsockopt(4, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof(flags)) == 0,
+	     "SO_TIMESTAMPING");
+	while (send(pair[0], "x", 1, MSG_DONTWAIT) == 1)
+		;
+	must(errno == EAGAIN, "send without room");
+	must(send(4, buf, sizeof(buf), 0) == sizeof(buf), "send");
+	must(recv(5, buf, sizeof(buf), MSG_WAITALL) == sizeof(buf), "recv");
+	for (n = 0; recvmsg(4, &none, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0; n++)
+		;
+	must(n == 2, "scheduled and sent");
+	stay();
+}
+
 /* A listener on fd 3 and port 7304, from which nobody has accepted. */
 static void listener(int n)
 {
@@ -561,6 +586,7 @@ static const struct {
 	{ "waits_long", waits_long },
 	{ "stream", stream },
 	{ "request", request },
+	{ "followed_request", followed_request },
 	{ "stamped_stream", stamped_stream },
 	{ "listener", listener },
 	{ "kinds", kinds },

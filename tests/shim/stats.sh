@@ -150,13 +150,23 @@ blocking_sends_sleep_in_a_full_ring() {
 		socket.3.tx_drops 2
 }
 
-request_without_room_is_not_lost() {
-	local status
+# request BYTES ARGUMENT...
+request() {
+	local status bytes=$1
+	shift
 	export VMA_TEST_LOCAL_TX_MAX=4 VMA_TX_NONBLOCKED_EAGAINS=1
-	start request
+	start "$@"
 	status=$?
 	unset VMA_TEST_LOCAL_TX_MAX VMA_TX_NONBLOCKED_EAGAINS
-	[ $status = 0 ] && counts socket.4.tx_bytes 128 socket.5.rx_bytes 128
+	[ $status = 0 ] && counts socket.4.tx_bytes "$bytes" socket.5.rx_bytes "$bytes"
+}
+
+request_without_room_is_not_lost() {
+	request 128 request
+}
+
+followed_request_without_room_is_sent_once() {
+	request 64 followed_request
 }
 
 waits_in_vain_are_counted() {
@@ -845,7 +855,8 @@ wrong_arguments_are_refused() {
 cases="counters_are_those_of_the_traffic kernel_traffic_is_counted
 failures_are_counted
 overflow_is_counted full_ring_is_counted blocking_sends_sleep_in_a_full_ring
-request_without_room_is_not_lost waits_are_counted
+request_without_room_is_not_lost
+followed_request_without_room_is_sent_once waits_are_counted
 waits_in_vain_are_counted polling_is_measured basic_view_has_vma_layout
 medium_view_has_vma_layout deltas_are_per_second deltas_add_up full_view_has_blocks
 list_view_has_vma_layout list_view_has_states_of_tcp

@@ -317,6 +317,11 @@ NO_LOCK_ANALYSIS void tsock_stamped(struct tsock *t, enum tcp_stamp station, uin
 	case TCP_STAMP_SENT:
 		was_sent(t, byte, stations);
 		break;
+	case TCP_STAMP_REFUSED:
+		/* It was scheduled, and is not once more. */
+		followed_of(pkt)->stations &= ~(uint32_t)SOF_TIMESTAMPING_TX_SCHED;
+		pkt_put(end_wish(t->engine).record);
+		break;
 	case TCP_STAMP_ACKED:
 		list_remove(&pkt->link);
 		if (stations & SOF_TIMESTAMPING_TX_ACK)
