@@ -411,21 +411,24 @@ static void stream(int n)
 }
 
 /* A short request of 4 behind datagrams that leave no place for it. It is not sent again, by a
- * probe neither. */
+ * probe neither. With n it is none that follows an answer, and goes the shortest way. */
 static void request(int n)
 {
 	struct tcp_info info;
 	socklen_t info_len = sizeof(info);
 	char buf[64] = "";
-	int pair[2];
+	int pair[2], one = 1;
 
-	(void)n;
 	open_stream();
 	make_pair(pair);
 	must(send(4, buf, sizeof(buf), 0) == sizeof(buf) &&
 		     recv(5, buf, sizeof(buf), MSG_WAITALL) == sizeof(buf) &&
 		     send(5, buf, 1, 0) == 1 && recv(4, buf, 1, 0) == 1,
 	     "exchange");
+	if (n)
+		must(setsockopt(4, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) == 0 &&
+			     send(4, buf, 1, 0) == 1 && recv(5, buf, 1, 0) == 1,
+		     "what goes before");
 	while (send(pair[0], "x", 1, MSG_DONTWAIT) == 1)
 		;
 	must(errno == EAGAIN, "send without room");

@@ -165,6 +165,10 @@ request_without_room_is_not_lost() {
 	request 128 request
 }
 
+quick_request_without_room_is_not_lost() {
+	request 129 request 1
+}
+
 followed_request_without_room_is_sent_once() {
 	request 64 followed_request
 }
@@ -855,7 +859,7 @@ wrong_arguments_are_refused() {
 cases="counters_are_those_of_the_traffic kernel_traffic_is_counted
 failures_are_counted
 overflow_is_counted full_ring_is_counted blocking_sends_sleep_in_a_full_ring
-request_without_room_is_not_lost
+request_without_room_is_not_lost quick_request_without_room_is_not_lost
 followed_request_without_room_is_sent_once waits_are_counted
 waits_in_vain_are_counted polling_is_measured basic_view_has_vma_layout
 medium_view_has_vma_layout deltas_are_per_second deltas_add_up full_view_has_blocks

@@ -99,7 +99,9 @@ static size_t write_short(struct tcp_way *way, uint8_t *frame,
 COLD void tcp_engine_refused(struct tcp_engine *engine, struct tcp_pcb *pcb,
 			     const uint8_t *header, uint32_t data_len)
 {
+	engine->is_refused = true;
 	tcp_emit_failed(engine->table, pcb, header, data_len, tcp_engine_now(engine));
+	engine->is_refused = false;
 }
 
 static void send_short(struct tcp_engine *engine, struct tcp_way *way,
@@ -374,7 +376,9 @@ NO_LOCK_ANALYSIS static uint64_t no_room_ns(void *ctx, const struct tcp_pcb *pcb
 	if (UNLIKELY(!fits))
 		return wait_for_room(room, now_ns);
 	room->full_since_ns = 0;
-	return 0;
+	/* It had none a moment ago: what it has refused is not lost for that, but sent again at
+	 * once. */
+	return engine->is_refused;
 }
 
 static const struct tcp_ops ops = { emit, alloc, release, path, stamped, stray, no_room_ns };

@@ -109,6 +109,8 @@ struct tcp_engine {
 	_Atomic bool takes_stamps;
 	/* of each ring of the stack */
 	struct tcp_room rooms[STACK_RINGS_MAX];
+	/* in tcp_engine_refused */
+	bool is_refused;
 	/* sockets that wait for a packet to send (tsock.starved) */
 	struct list starved;
 	/* sockets that readers of the statistics see, the one whose figures are the

@@ -360,6 +360,40 @@ TEST(a_ring_that_is_full_again_is_waited_for_again)
 	end();
 }
 
+/* -- between two looks ------------------------------------------------------------------- */
+
+static const struct ring_ops *ring_ops;
+static unsigned reap_cnt;
+
+/* The far end takes all between the first look for room and the second. */
+static void reap_late(struct ring *ring)
+{
+	if (++reap_cnt == 2)
+		make_room();
+	ring_ops->reap(ring);
+}
+
+/* The ring refuses it, and a moment later, when the engine asks, has much room. */
+TEST(what_a_ring_refuses_that_has_room_just_then_is_not_lost)
+{
+	struct ring_ops late;
+
+	begin();
+	fill_ring();
+	ring_ops = lab.ring->ops;
+	late = *ring_ops;
+	late.reap = reap_late;
+	lab.ring->ops = &late;
+	write_some(1, 64);
+	CHECK(reap_cnt >= 2);
+	lab.ring->ops = ring_ops;
+	advance_ms(1);
+	CHECK_EQ(lab.sent_cnt, 1);
+	CHECK_EQ(under_way(), 64);
+	check_nothing_is_lost();
+	end();
+}
+
 /* -- single segments ---------------------------------------------------------------------- */
 
 /* An order that finds no place is not lost for that: its probe would come tens of
