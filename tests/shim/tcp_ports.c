@@ -393,6 +393,33 @@ static void shared_port_with_a_program(void)
 	close_all(listeners, SHARERS);
 }
 
+/* As many servers have it: a listener for each family. That of IPv6 is the kernel's, and the
+ * other one's connections are not its business. */
+static void shared_port_beside_ipv6(void)
+{
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_addr = in6addr_any };
+	struct sockaddr_in name;
+	int fd = sharing(&name, 0, 4), other = socket(AF_INET6, SOCK_STREAM, 0);
+	int client, child;
+
+	set_option(other, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+	set_option(other, SOL_SOCKET, SO_REUSEPORT, 1);
+	six.sin6_port = name.sin_port;
+	SAY("bind %s, ", err(bind(other, (struct sockaddr *)&six, sizeof(six))));
+	SAY("listen %s\n", err(listen(other, 4)));
+	say_poll(other, POLLIN);
+	client = connected(&name);
+	await(fd, POLLIN);
+	child = accept(fd, NULL, NULL);
+	send(client, "hello", 5, 0);
+	receive(child, 0);
+	say_poll(other, POLLIN);
+	close(client);
+	close(child);
+	close(fd);
+	close(other);
+}
+
 const struct scenario port_scenarios[] = {
 	SCENARIO(wildcard_and_specific_listeners, OURS),
 	SCENARIO(shared_port, OURS),
@@ -403,5 +430,6 @@ const struct scenario port_scenarios[] = {
 	SCENARIO(shared_port_is_refused, MIXED),
 	SCENARIO(shared_port_of_threads, OURS),
 	SCENARIO(shared_port_with_a_program, MIXED),
+	SCENARIO(shared_port_beside_ipv6, OURS),
 	SCENARIO_END,
 };

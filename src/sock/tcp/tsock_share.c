@@ -23,6 +23,8 @@ struct tsock_sharer {
 	ino_t inode;
 	struct flow_key key;
 	bool is_ipv6;
+	/* it hears IPv6 alone: nothing of what comes to the others could be its own */
+	bool is_apart;
 	/* the last look has found another process there */
 	bool was_elsewhere;
 	/* why it is about to be sent to the kernel, or REASON_NONE */
@@ -61,6 +63,9 @@ void tsock_share(struct tsock *t, int fd)
 		.inode = t->sock.obj.inode,
 		.key = { .local = local.addr, .local_port = local.port },
 		.is_ipv6 = t->sock.domain == AF_INET6,
+		.is_apart = !ip_addr_is_v4(&local.addr) ||
+			    (t->sock.domain == AF_INET6 &&
+			     sock_twin_option(fd, IPPROTO_IPV6, IPV6_V6ONLY)),
 	};
 	t->sharer = s;
 	mutex_acquire(&sharers.lock);
@@ -83,7 +88,8 @@ void tsock_unshare(struct tsock *t)
 
 static bool is_beside(const struct tsock_sharer *s, const struct tsock *t)
 {
-	return s->t != t && s->key.local_port == t->sharer->key.local_port;
+	return s->t != t && s->key.local_port == t->sharer->key.local_port &&
+	       !s->is_apart && !t->sharer->is_apart;
 }
 
 bool tsock_shares_with_ours(const struct tsock *t)
@@ -259,7 +265,7 @@ static struct tsock *next_to_join(__be16 port, unsigned round)
 
 	mutex_acquire(&sharers.lock);
 	LIST_FOR_EACH(s, &sharers.all, link) {
-		if (s->key.local_port != port || s->join_round == round ||
+		if (s->key.local_port != port || s->is_apart || s->join_round == round ||
 		    tsock_phase(s->t) != TSOCK_LISTENING)
 			continue;
 		s->join_round = round;
