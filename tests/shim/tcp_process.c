@@ -433,8 +433,8 @@ static void listener_after_a_child(void)
 	say_exchanged("before", older, 1);
 	if (!over_wire()) {
 		close_pair(older);
-		/* its last words have been said */
-		sleep_ms(50);
+		/* its last words have been said, and our thread has tidied up */
+		sleep_ms(500);
 	}
 	pid = child_that_waits(pipes, NULL, NULL);
 	for (int i = 0; i < 3; i++) {
