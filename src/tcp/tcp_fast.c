@@ -252,7 +252,8 @@ void tcp_fast_push(struct tcp_pcb *pcb, uint64_t now_ns)
 		return;
 	while (pcb->unsent && !tcp_pace_is_stuck(pcb, now_ns) &&
 	       push_one(pcb, pcb->unsent, tcp_seg(pcb->unsent)->flags,
-			is_last(pcb, pcb->unsent), now_ns, true, true))
+			is_last(pcb, pcb->unsent), now_ns, true, true) &&
+	       !(pcb->flags & TF_DUE)) /* it was not taken back */
 		;
 }
 

@@ -277,7 +277,8 @@ static bool takes_fin(struct tcp_pcb *pcb, struct pkt *last)
 	       seq_before(tcp_seg(next)->seq, pcb->snd_una + pcb->snd_wnd);
 }
 
-static void send_run(struct tcp_pcb *pcb, uint64_t now_ns)
+/* Returns false if some of it was taken back. */
+static bool send_run(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	struct pkt *pkt = pcb->unsent;
 	struct tcp_outgoing o = {
@@ -286,7 +287,7 @@ static void send_run(struct tcp_pcb *pcb, uint64_t now_ns)
 		.cnt = 1,
 		.len = pkt->len,
 	};
-	uint32_t entries;
+	uint32_t entries, end;
 
 	gather_run(pcb, &o, now_ns);
 	for (uint32_t i = 1; i < o.cnt; i++)
@@ -325,10 +326,11 @@ static void send_run(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (o.len && o.len % pcb->mss)
 		pcb->snd_small_end = pcb->snd_nxt;
 	pcb->last_sent_ns = now_ns;
+	end = pcb->snd_nxt;
 	tcp_emit(pcb, &o, now_ns);
-	/* unless it was taken back */
 	if (LIKELY(tcp_seg(o.first)->flags & SEG_SENT))
 		tcp_pace_note(pcb, o.len, now_ns);
+	return pcb->snd_nxt == end;
 }
 
 /* RFC 9293 section 3.8.2 (RFC 5681 section 4.1): after a pause the window no longer
@@ -352,7 +354,7 @@ bool tcp_out_push_one(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->cwnd = tcp_pipe(pcb) + pcb->mss;
 	is_ready = prepare_next(pcb, now_ns);
 	if (is_ready)
-		send_run(pcb, now_ns);
+		(void)send_run(pcb, now_ns);
 	pcb->cwnd = cwnd;
 	return is_ready;
 }
@@ -368,7 +370,7 @@ bool tcp_out_override(struct tcp_pcb *pcb, uint64_t now_ns)
 	if ((int32_t)room <= 0 || room >= MIN(tcp_seg_len(pkt), pcb->mss) ||
 	    !tcp_out_split(pcb, pkt, room))
 		return false;
-	send_run(pcb, now_ns);
+	(void)send_run(pcb, now_ns);
 	return true;
 }
 
@@ -410,8 +412,10 @@ static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 	while (pcb->unsent && (list_is_empty(&pcb->lost) || !repairs_first) &&
 	       prepare_next(pcb, now_ns) && !tcp_pace_is_held(pcb, now_ns) &&
 	       !tcp_pace_is_stuck(pcb, now_ns)) {
-		send_run(pcb, now_ns);
 		has_sent = true;
+		/* a device that seems to have room would go on refusing it under the lock */
+		if (!send_run(pcb, now_ns))
+			break;
 	}
 	if (has_nothing_to_test(pcb)) {
 		pcb->flags &= ~(TF_FRTO | TF_FRTO_NEW);

@@ -394,6 +394,104 @@ TEST(what_a_ring_refuses_that_has_room_just_then_is_not_lost)
 	end();
 }
 
+/* -- a queue with room, and no frame ------------------------------------------------------- */
+
+static unsigned refused_cnt;
+
+/* A segment is copied to a frame of the pool, where the queue has places for more. */
+static int tx_with_frame(struct ring *ring, const struct ring_tx *tx)
+{
+	struct pkt *frame = ring_pkt_alloc(ring);
+
+	if (frame) {
+		pkt_put(frame);
+		return ring_ops->tx(ring, tx);
+	}
+	refused_cnt++;
+	ring->counts->tx_full++;
+	pkt_put(tx->payload);
+	return -EAGAIN;
+}
+
+static struct ring_ops begin_with(int (*tx)(struct ring *ring, const struct ring_tx *tx))
+{
+	struct ring_ops own;
+
+	begin();
+	ring_ops = lab.ring->ops;
+	own = *ring_ops;
+	own.tx = tx;
+	refused_cnt = 0;
+	return own;
+}
+
+static void take_frames(struct list *all)
+{
+	struct pkt *pkt;
+
+	while ((pkt = ring_pkt_alloc(lab.ring)))
+		list_push_back(all, &pkt->link);
+}
+
+/* What was sent before has all frames, and leaves when the engine lets go of the lock. */
+TEST(a_ring_without_frames_is_waited_for_as_one_without_room)
+{
+	struct ring_ops own = begin_with(tx_with_frame);
+	struct list all;
+
+	list_init(&all);
+	lab.ring->ops = &own;
+	set_user_timeout_ms(1000);
+	take_frames(&all);
+	write_some(6, MSS);
+	advance_ms(100);
+	CHECK_EQ(lab.sent_cnt, 0);
+	CHECK_EQ(under_way(), 0);
+	CHECK(refused_cnt < 8);
+	pkt_put_list(&all);
+	advance_ms(1);
+	CHECK_EQ(lab.sent_cnt, 6);
+	check_nothing_is_lost();
+	take_frames(&all);
+	/* but not for ever */
+	write_some(6, MSS);
+	advance_ms(1500);
+	CHECK_EQ(tcp_state(lab.pcb), TCPS_CLOSED);
+	CHECK_EQ(tcp_error(lab.pcb), -ETIMEDOUT);
+	pkt_put_list(&all);
+	end();
+}
+
+static int tx_never(struct ring *ring, const struct ring_tx *tx)
+{
+	refused_cnt++;
+	ring->counts->tx_full++;
+	pkt_put(tx->payload);
+	return -EAGAIN;
+}
+
+/* Whatever it is for: the lock is let go of before it is asked once more. */
+TEST(a_ring_that_refuses_what_it_has_room_for_is_asked_no_more_in_one_go)
+{
+	const struct tcp_options none = { .sack_cnt = 0 };
+	struct ring_ops own = begin_with(tx_never);
+
+	/* by the general rules, and then by the short way */
+	for (unsigned i = 1; i <= 3; i++) {
+		refused_cnt = 0;
+		lab.ring->ops = &own;
+		write_some(2, MSS);
+		CHECK(refused_cnt >= 1 && refused_cnt <= 2);
+		CHECK_EQ(under_way(), 0);
+		lab.ring->ops = ring_ops;
+		advance_ms(1);
+		CHECK_EQ(lab.sent_cnt, 2 * i);
+		peer_sends(WIRE_TCP_ACK, PEER_ISN + 1, lab.iss + 1 + 2 * i * MSS, &none);
+	}
+	check_nothing_is_lost();
+	end();
+}
+
 /* -- single segments ---------------------------------------------------------------------- */
 
 /* An order that finds no place is not lost for that: its probe would come tens of
