@@ -154,26 +154,6 @@ static void send_one(struct tcp_engine *engine, struct tcp_way *way,
 		send_long(engine, way, pcb, out);
 }
 
-/* Several segments, which the card makes of one. */
-static void send_run(struct tcp_engine *engine, struct tcp_way *way,
-		     struct tcp_pcb *pcb, const struct tcp_out *out)
-	REQUIRES(engine->stack->lock)
-{
-	uint8_t header[HEADERS_MAX];
-	struct ring_tx tx = {
-		.header = header,
-		.header_len = write_headers(way, out, out->data_len, header),
-		.segment_len = (uint16_t)out->segment_size,
-		.run = out->data,
-		.run_cnt = out->data_cnt,
-		.run_len = out->data_len,
-	};
-
-	tcp_way_skip_ids(way, out->data_cnt - 1);
-	if (UNLIKELY(stack_tx_locked(engine->stack, way->dst.ring, &tx) != 0))
-		tcp_engine_refused(engine, pcb, out->header, out->data_len);
-}
-
 /* Makes the header of one of several segments, which begins `at` bytes into them and has
  * `len` bytes. Returns the sum that is the checksum's beginning. */
 static uint32_t cut_header(const struct tcp_out *out, uint32_t at, uint32_t len,
@@ -194,8 +174,8 @@ static uint32_t cut_header(const struct tcp_out *out, uint32_t at, uint32_t len,
 					    out->header_len + len));
 }
 
-/* The same where the way has come to lead over an interface that does not do that, and the
- * connection has not heard of it yet. */
+/* One by one: where the ring has no room for all of them, or the way has come to lead over an
+ * interface that makes none of one, and the connection has not heard of it yet. */
 static COLD void send_each(struct tcp_engine *engine, struct tcp_way *way,
 			   struct tcp_pcb *pcb, const struct tcp_out *out)
 	REQUIRES(engine->stack->lock)
@@ -227,6 +207,27 @@ static COLD void send_each(struct tcp_engine *engine, struct tcp_way *way,
 		at += pkt->len;
 		pkt = pkt_from_link(pkt->link.next);
 	}
+}
+
+/* Several segments, which the card makes of one. */
+static void send_run(struct tcp_engine *engine, struct tcp_way *way,
+		     struct tcp_pcb *pcb, const struct tcp_out *out)
+	REQUIRES(engine->stack->lock)
+{
+	uint8_t header[HEADERS_MAX];
+	struct ring_tx tx = {
+		.header = header,
+		.header_len = write_headers(way, out, out->data_len, header),
+		.segment_len = (uint16_t)out->segment_size,
+		.run = out->data,
+		.run_cnt = out->data_cnt,
+		.run_len = out->data_len,
+	};
+
+	if (LIKELY(stack_tx_locked(engine->stack, way->dst.ring, &tx) == 0))
+		tcp_way_skip_ids(way, out->data_cnt - 1);
+	else
+		send_each(engine, way, pcb, out);
 }
 
 /* The lock is the caller's; the analysis does not see it through the engine. */
@@ -390,9 +391,8 @@ NO_LOCK_ANALYSIS static uint64_t no_room_ns(void *ctx, const struct tcp_pcb *pcb
 	if (UNLIKELY(!fits))
 		return wait_for_room(room, now_ns);
 	room->full_since_ns = 0;
-	/* It had none a moment ago: what it has refused is not lost for that, but sent again at
-	 * once. */
-	return engine->is_refused;
+	/* It had none a moment ago, and what it has refused is not lost for that. */
+	return engine->is_refused ? ROOM_LOOK_NS : 0;
 }
 
 static const struct tcp_ops ops = { emit, alloc, release, path, stamped, stray, no_room_ns };

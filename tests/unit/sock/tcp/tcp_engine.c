@@ -492,6 +492,35 @@ TEST(a_ring_that_refuses_what_it_has_room_for_is_asked_no_more_in_one_go)
 	end();
 }
 
+static int tx_no_run(struct ring *ring, const struct ring_tx *tx)
+{
+	if (!tx->run)
+		return ring_ops->tx(ring, tx);
+	refused_cnt++;
+	ring->counts->tx_full++;
+	return -EAGAIN;
+}
+
+/* There may never be so many frames. */
+TEST(a_run_that_a_ring_refuses_leaves_segment_by_segment)
+{
+	const struct tcp_path path = { .mtu = 1500, .segment_max = 60000 };
+	struct ring_ops own = begin_with(tx_no_run);
+
+	lab.ring->ops = &own;
+	((struct dev *)lab.ring->dev)->caps.tso_max = 60000;
+	stack_lock(lab.engine->stack);
+	tcp_set_path(lab.pcb, &path, lab.now_ns);
+	stack_unlock(lab.engine->stack);
+	write_some(6, MSS);
+	CHECK(refused_cnt > 0);
+	CHECK_EQ(lab.sent_cnt, 6);
+	CHECK_EQ(under_way(), 6 * MSS);
+	check_nothing_is_lost();
+	lab.ring->ops = ring_ops;
+	end();
+}
+
 /* -- single segments ---------------------------------------------------------------------- */
 
 /* An order that finds no place is not lost for that: its probe would come tens of
