@@ -636,6 +636,15 @@ sys.stdin.readline()") <"$work/orders" >"$work/got" 2>&1 &
 	expect "$(sed -n 's/^Tx ring full: *//p' "$work/stats" | sort -u)" 0
 }
 
+# Segments are copied to frames, and those that wait for the next kick have all of them.
+more_than_there_are_frames() {
+	export VMA_XDP_FRAMES=128
+	converse kernel bulk_to_the_server - -
+	converse both bulk_to_the_server a.log b.log
+	unset VMA_XDP_FRAMES
+	diff "$work/kernel" "$work/both"
+}
+
 if ! why=$(lab_is_possible); then
 	tap_skip all_conversations "$why"
 	tap_end
@@ -648,7 +657,7 @@ different=
 for case in ${CASES:-$(cases) accept_asks_the_kernel_seldom \
 	connections_ask_the_kernel_seldom exit_behind_closed_ones queue_at_exec queue_without_cookies queue_at_fork queue_with_urgent_bytes queue_of_both_families queue_of_a_shared_port queue_of_the_next_program queue_of_a_program_that_is_started \
 	queue_at_fork_without_rights queue_of_the_next_without_rights queue_at_exit names_again \
-	answers_lead_elsewhere more_than_a_ring_takes}; do
+	answers_lead_elsewhere more_than_a_ring_takes more_than_there_are_frames}; do
 	declare -F "$case" >/dev/null && tap_check "$case" "$case" && continue
 	converse kernel "$case" - -
 	converse server "$case" a.log -
