@@ -87,39 +87,6 @@ static void drop_stale(struct fd_object *stale, int fd)
 		fd_object_drop_fd(stale, fd);
 }
 
-int fd_internal_copy(int fd, _Atomic int *slot)
-{
-	struct fd_object *stale = NULL;
-	int high, err;
-
-	mutex_acquire(&changes);
-	high = file_duplicate_high(fd);
-	err = high < 0 ? high : take(high, slot, &stale);
-	if (err && high >= 0)
-		inside_close(high);
-	mutex_release(&changes);
-	drop_stale(stale, high);
-	return err;
-}
-
-int fd_internal_adopt(int fd, _Atomic int *slot)
-{
-	int err = fd_internal_copy(fd, slot);
-	struct fd_object *stale = NULL;
-
-	if (!err)
-		inside_close(fd);
-	if (err != -EMFILE)
-		return err;
-	/* There is no other number, so it becomes internal where it is. */
-	(void)!real.fcntl(fd, F_SETFD, FD_CLOEXEC);
-	mutex_acquire(&changes);
-	err = take(fd, slot, &stale);
-	mutex_release(&changes);
-	drop_stale(stale, fd);
-	return err;
-}
-
 /* The internal fd of this number, with a reference, or NULL. Who changes what a number names
  * asks, too. */
 static struct fd_internal *get_internal(int fd)
@@ -152,6 +119,44 @@ static bool is_same_file(int fd, const struct fd_internal *internal)
 	struct file_id now = file_identify(fd);
 
 	return file_is_same(&now, &internal->id);
+}
+
+int fd_internal_copy(int fd, _Atomic int *slot)
+{
+	struct fd_object *stale = NULL;
+	struct fd_internal *other;
+	int high, err;
+
+	mutex_acquire(&changes);
+	other = get_own(slot);
+	high = other && is_same_file(atomic_load(slot), other) ? -EEXIST :
+								  file_duplicate_high(fd);
+	err = high < 0 ? high : take(high, slot, &stale);
+	if (err && high >= 0)
+		inside_close(high);
+	mutex_release(&changes);
+	if (other)
+		fd_object_put(&other->obj);
+	drop_stale(stale, high);
+	return err;
+}
+
+int fd_internal_adopt(int fd, _Atomic int *slot)
+{
+	int err = fd_internal_copy(fd, slot);
+	struct fd_object *stale = NULL;
+
+	if (!err)
+		inside_close(fd);
+	if (err != -EMFILE)
+		return err;
+	/* There is no other number, so it becomes internal where it is. */
+	(void)!real.fcntl(fd, F_SETFD, FD_CLOEXEC);
+	mutex_acquire(&changes);
+	err = take(fd, slot, &stale);
+	mutex_release(&changes);
+	drop_stale(stale, fd);
+	return err;
 }
 
 /* Nobody visits an internal fd, so we wait for no visit of its number, which may be one of a

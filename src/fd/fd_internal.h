@@ -23,7 +23,8 @@ struct fd_object;
  */
 int fd_internal_adopt(int fd, _Atomic int *slot) MUST_CHECK;
 
-/* Does the same with a duplicate: `fd` stays as it is. */
+/* Does the same with a duplicate: `fd` stays as it is. -EEXIST: the slot names one of ours,
+ * which stays; who reads the slot alone cannot know (fd_internal_close_unused). */
 int fd_internal_copy(int fd, _Atomic int *slot) MUST_CHECK;
 
 /* Closes what `slot` names, if it is still ours, and stores -1. */

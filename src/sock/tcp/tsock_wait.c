@@ -170,20 +170,27 @@ void tsock_keep_twin(struct tsock *t, int fd, bool is_closed)
 	mutex_release(&t->sock.config);
 }
 
-void tsock_keep_closed(struct tsock *t, int fd)
+/* What was kept for the calls that wait is the socket's from now on. False: it has gone with
+ * the last of them. */
+static bool take_kept(struct tsock *t)
 {
-	/* maybe within a change of another socket, which has met a closed number: without
-	 * the lock */
-	if (LIKELY(atomic_load(&t->twin_fd) < 0)) {
-		(void)!fd_internal_copy(fd, &t->twin_fd);
-		return;
-	}
-	/* it is there for the calls that wait */
+	bool is_there;
+
 	mutex_acquire(&t->sock.config);
+	is_there = atomic_load(&t->twin_fd) >= 0;
 	if (t->is_twin_kept)
 		atomic_fetch_sub(&kept_cnt, 1);
 	t->is_twin_kept = false;
 	mutex_release(&t->sock.config);
+	return is_there;
+}
+
+void tsock_keep_closed(struct tsock *t, int fd)
+{
+	/* maybe within a change of another socket, which has met a closed number: where nothing
+	 * is kept, without the lock */
+	while (fd_internal_copy(fd, &t->twin_fd) == -EEXIST && !take_kept(t))
+		;
 }
 
 /* The program's close has returned, and nobody waits for this one. */

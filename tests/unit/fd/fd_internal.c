@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -321,4 +322,21 @@ TEST(what_somebody_uses_is_not_closed)
 	CHECK(fd_internal_close_unused(&slot, &user_cnt));
 	CHECK_EQ(slot, -1);
 	CHECK_EQ(fcntl(fd, F_GETFD), -1);
+}
+
+/* Who has looked at the slot while fd_internal_close_unused() has it copies to it. */
+TEST(a_copy_takes_no_slot_that_is_used)
+{
+	_Atomic int user_cnt = 1;
+	int fd = adopt();
+
+	CHECK_EQ(fd_internal_copy(STDOUT_FILENO, &slot), -EEXIST);
+	CHECK_EQ(slot, fd);
+	CHECK_EQ(fd_table_next_internal((unsigned)fd + 1, ~0u), -1);
+	CHECK(!fd_internal_close_unused(&slot, &user_cnt));
+	/* closed by a call that we could not see: the slot is free again */
+	CHECK_EQ(syscall(SYS_close, fd), 0);
+	CHECK_EQ(fd_internal_copy(STDOUT_FILENO, &slot), 0);
+	CHECK(fd_internal_is_intact(&slot));
+	fd_internal_close(&slot);
 }
