@@ -461,19 +461,37 @@ void epoll_item_hide(struct epoll_item *item, int epfd)
 	epoll_item_note_change(item);
 }
 
-/* The number by which it was added is gone. As under Linux, it stays a member as long as a
- * duplicate lives. The kernel tells members apart by their numbers as well. A number of our
- * own, which is closed at once, is in the way of none of the program's. */
+COLD static int find_duplicate(const struct fd_object *obj)
+{
+	int fd = fd_table_next(0);
+
+	while (fd >= 0 && !names(fd, obj))
+		fd = fd_table_next((unsigned)fd + 1);
+	return fd;
+}
+
+struct fd_object *epoll_item_get(const struct epoll_item *item, int *fd_out)
+{
+	int fd = epoll_item_has_number(item) ? item->fd : find_duplicate(item->obj);
+	struct fd_object *obj = fd >= 0 ? fd_table_get(fd) : NULL;
+
+	*fd_out = fd;
+	/* one that lives, and that this reference keeps, is no other by now */
+	if (obj == item->obj && !item->is_dead)
+		return obj;
+	fd_object_put(obj);
+	return NULL;
+}
+
+/* The number by which it was added is gone. The kernel tells members apart by their numbers as
+ * well. A number of our own, which is closed at once, is in the way of none of the program's. */
 static COLD long add_by_duplicate(const struct epoll_item *item, int epfd,
 				  struct epoll_event *event)
 {
 	_Atomic int copy = -1;
-	int fd = fd_table_next(0);
-	long err;
+	int fd = find_duplicate(item->obj);
+	long err = fd >= 0 ? fd_internal_copy(fd, &copy) : -EBADF;
 
-	while (fd >= 0 && !names(fd, item->obj))
-		fd = fd_table_next((unsigned)fd + 1);
-	err = fd >= 0 ? fd_internal_copy(fd, &copy) : -EBADF;
 	if (err)
 		return err;
 	/* it may have been given to another file before it was copied */

@@ -104,6 +104,9 @@ void epoll_items_remove_all(struct epoll_set *set);
 /* Whether the number by which it was added is still the member's; a duplicate may keep it
  * alive. */
 bool epoll_item_has_number(const struct epoll_item *item);
+/* The member with a reference and a number that it has now, or NULL: it has none. As under
+ * Linux, it stays a member as long as a duplicate lives. With `changes`. */
+struct fd_object *epoll_item_get(const struct epoll_item *item, int *fd_out) MUST_CHECK;
 /* The first item with this data word, or the next one, or NULL. */
 struct epoll_item *epoll_item_by_word(struct epoll_set *set, uint64_t word);
 struct epoll_item *epoll_item_next_by_word(struct epoll_item *item);

@@ -206,12 +206,7 @@ static struct fd_object *next_to_leave(struct epoll_set *set, int *fd_out)
 		item->is_leaving = true;
 		list_remove(&item->in_set);
 		list_push_back(&set->items, &item->in_set);
-		*fd_out = item->fd;
-		obj = fd_table_get(item->fd);
-		if (obj && obj != item->obj) {
-			fd_object_put(obj);
-			obj = NULL;
-		}
+		obj = epoll_item_get(item, fd_out);
 	}
 	mutex_release_unbarred(&set->changes);
 	return obj;

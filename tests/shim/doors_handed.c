@@ -237,6 +237,35 @@ static void set_is_passed_to_another_process(void)
 	close_pair(via);
 }
 
+/* A socket stays a member while a duplicate of it lives, also of a set that is passed on. */
+static void set_is_passed_with_a_duplicate(void)
+{
+	int via[2], pair[2], other, set = epoll_create1(EPOLL_CLOEXEC), theirs;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, via) != 0)
+		SAY("socketpair: %m\n");
+	make_waiting_pair(pair);
+	put_in(set, pair[0], EPOLLIN, 1);
+	other = dup(pair[0]);
+	close(pair[0]);
+	say_in(set, "what waits", 3000);
+	send_fd(via[0], set);
+	theirs = receive_fd(via[1]);
+	say_in(theirs, "what waits, there", 3000);
+	say_in(set, "what waits, here", 3000);
+	read_all(other, 2);
+	say_in(theirs, "nothing, there", 0);
+	send(pair[1], "third", 5, 0);
+	say_in(theirs, "what comes, there", 3000);
+	say_in(set, "what comes, here", 3000);
+	read_all(other, 1);
+	close(theirs);
+	close(set);
+	close(other);
+	close(pair[1]);
+	close_pair(via);
+}
+
 /* Parent and child have the set and its sockets. */
 static void set_is_inherited(void)
 {
@@ -395,6 +424,7 @@ const struct door handed_doors[] = {
 	SCENARIO(passed_to_another_process),
 	SCENARIO(shut_down_after_it_was_passed),
 	SCENARIO(set_is_passed_to_another_process),
+	SCENARIO(set_is_passed_with_a_duplicate),
 	SCENARIO(set_is_inherited),
 	SCENARIO(spawned_children_read_what_waits),
 	SCENARIO(shells_read_what_waits),
