@@ -66,27 +66,28 @@ check-softcx:
 	$(MAKE) check TESTS='$(softcx_scripts)'
 # All tiers in one report. The long ones first, so that none is left alone at the end.
 # What takes longest is asked by turns where there is no time for all of it: of what the
-# lists below name, TURN=0 to TURN=3 asks its own list alone, and of what the software card
-# is asked over both kinds of rings, over one.
-turn_0 = $(addprefix %/,$(addsuffix .sh,udp_mirror_mlx5 udp_mlx5 bond_mlx5 vlan_mlx5 \
-	tcp_servers tcp_programs udp_tx tcp_ways programs card_soak))
-turn_1 = $(addprefix %/,$(addsuffix .sh,udp_mirror_verbs udp_verbs bond_verbs vlan_verbs \
-	python asyncio udp_mirror tcp_hostile exchange))
-turn_2 = $(addprefix %/,$(addsuffix .sh,tcp_faults_mlx5 udp_pace_mlx5 card_stamps card_options \
-	tcp_mirror tcp_ends ready_sequences udp_programs udp_ways))
-turn_3 = $(addprefix %/,$(addsuffix .sh,tcp_faults_verbs udp_pace_verbs card_stamps card_options \
-	tcp_xdp udp_xdp pyverbs tcp_fastopen net_view tcp_rights udp_hostile))
-# Of these, a variant of the build asks half by turns.
-variant_turn_0 = $(addprefix %/,$(addsuffix .sh,tcp ab sequences_processes sequences))
-variant_turn_1 = $(addprefix %/,$(addsuffix .sh,udp options stats doors \
-	sequences_tcp_processes sequences_tcp))
-variant_turn_2 = $(variant_turn_0)
-variant_turn_3 = $(variant_turn_1)
-# (others PREFIX): what it is not the turn of.
-others = $(if $(TURN),$(filter-out $($(1)$(TURN)),$(foreach turn,0 1 2 3,$($(1)$(turn)))))
-all_tiers = $(filter-out $(call others,turn_),$(system_scripts) $(softcx_scripts)) \
-	$(shim_scripts) $(engine_programs) $(shim_programs) $(unit_scripts) $(unit_programs) \
-	$(lint_scripts)
+# lists below name, TURN=0 to TURN=7 asks its own list alone, and of what the software card
+# is asked over both kinds of rings, over one: mlx5 in even turns.
+turn_0 = $(call scripts,udp_mirror_mlx5 tcp_servers udp_tx programs card_soak)
+turn_1 = $(call scripts,udp_mirror_verbs python exchange)
+turn_2 = $(call scripts,tcp_faults_mlx5 card_stamps card_options udp_programs tcp_ends)
+turn_3 = $(call scripts,tcp_faults_verbs card_stamps card_options tcp_rights udp_hostile \
+	net_view asyncio)
+turn_4 = $(call scripts,udp_pace_mlx5 tcp_mirror ready_sequences)
+turn_5 = $(call scripts,udp_verbs bond_verbs vlan_verbs udp_mirror tcp_hostile udp_ways)
+turn_6 = $(call scripts,udp_mlx5 bond_mlx5 vlan_mlx5 tcp_ways tcp_programs)
+turn_7 = $(call scripts,udp_pace_verbs tcp_xdp udp_xdp pyverbs tcp_fastopen)
+# Of these, one half is asked here and the other of a variant of the build, in even turns
+# and in odd ones, and of the two longest the variant asks one.
+half_0 = $(call scripts,ab stats sequences sequences_tcp_processes)
+half_1 = $(call scripts,options doors sequences_tcp sequences_processes)
+scripts = $(addprefix %/,$(addsuffix .sh,$(1)))
+# by_turn IN-EVEN-ONES,IN-ODD-ONES: without TURN, nothing
+by_turn = $(if $(TURN),$(if $(filter 0 2 4 6,$(TURN)),$(1),$(2)))
+others = $(if $(TURN),$(filter-out $(turn_$(TURN)),$(foreach turn,0 1 2 3 4 5 6 7,$(turn_$(turn)))))
+all_tiers = $(filter-out $(others),$(system_scripts) $(softcx_scripts)) \
+	$(filter-out $(call by_turn,$(half_1),$(half_0)),$(shim_scripts)) \
+	$(engine_programs) $(shim_programs) $(unit_scripts) $(unit_programs) $(lint_scripts)
 check-all:
 	$(MAKE) check TESTS='$(all_tiers)'
 
@@ -95,8 +96,8 @@ check-all:
 # to see in engines and would take minutes for them; the lints are not made for
 # libraries that need and export a sanitizer's symbols.
 variant = MAKE='$(MAKE)' $(top_srcdir)/contrib/variant $@
-thread_tests = $(filter-out $(call others,variant_turn_),$(shim_scripts)) $(shim_programs) \
-	$(unit_scripts) $(unit_programs)
+thread_tests = $(filter-out $(call by_turn,$(half_0) %/udp.sh,$(half_1) %/tcp.sh),$(shim_scripts)) \
+	$(shim_programs) $(unit_scripts) $(unit_programs)
 memory_tests = $(thread_tests) $(engine_programs)
 check-clang:
 	@$(variant) '$(memory_tests)' CC=clang CFLAGS='-O2 -g -Werror'
