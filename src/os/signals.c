@@ -34,12 +34,22 @@ struct seen_handler {
 	int flags;
 };
 
+/* What a signal had before another thread changed it while this process was being copied. */
+struct kept_handler {
+	struct seen_handler seen;
+	struct sigaction act; /* the kernel's */
+};
+
 static struct {
 	_Atomic bool is_active;
 	struct spinlock lock; /* orders changes; all signals are blocked then */
-	/* The thread that holds it over a fork. Handlers of the fork that are not ours may
-	 * change signals in between. */
+	/* The thread that forks, and its process until the child has begun. Handlers of the
+	 * fork that are not ours may change signals in between, in either process. */
 	const struct os_thread *_Atomic forker;
+	_Atomic int forking_pid;
+	/* `lock`: what the child of this fork goes back to, and for which signals */
+	struct kept_handler kept[_NSIG];
+	_Atomic uint64_t kept_bits;
 	struct handler handlers[_NSIG];
 	/* Signals that siginterrupt() made interrupting, for signal(). */
 	_Atomic(unsigned long) interrupting;
@@ -96,38 +106,49 @@ static bool is_forking(void)
 	return atomic_load(&signals.forker) == &os_thread;
 }
 
-NO_LOCK_ANALYSIS static void signals_lock(sigset_t *mask) ACQUIRES(signals.lock)
+static void begin_in_child(bool is_filtered);
+
+/* A handler of the fork that is not ours may come before ours in the child. */
+static void look_for_child(void)
 {
-	block_all(mask);
-	if (LIKELY(!is_forking()))
-		spinlock_acquire(&signals.lock);
+	if (UNLIKELY(is_forking()) && getpid() != atomic_load(&signals.forking_pid))
+		begin_in_child(false);
 }
 
-NO_LOCK_ANALYSIS static void signals_unlock(const sigset_t *mask)
-	RELEASES(signals.lock)
+static void signals_lock(sigset_t *mask) ACQUIRES(signals.lock)
 {
-	if (LIKELY(!is_forking()))
-		spinlock_release(&signals.lock);
+	block_all(mask);
+	look_for_child();
+	spinlock_acquire(&signals.lock);
+}
+
+static void signals_unlock(const sigset_t *mask) RELEASES(signals.lock)
+{
+	spinlock_release(&signals.lock);
 	restore_mask(mask);
 }
 
-/* The kernel copies its part long before it copies ours. Whoever changes a handler waits
- * meanwhile, so that the child has both as they belong together. No signal is blocked for
- * that: inside the bracket they are deferred, without the lock. */
-NO_LOCK_ANALYSIS void signals_before_fork(void)
+/*
+ * The lock is not held over the fork. libc takes the locks of malloc() there, which another
+ * thread may have while a handler interrupts it, and the handler may call sigaction(). So
+ * from here on a change keeps what was before it, and the child goes back to that: the kernel
+ * copies its part long before it copies ours, and the child needs both as they belong together.
+ */
+void signals_before_fork(void)
 {
 	if (!atomic_load(&signals.is_active))
 		return;
 	spinlock_acquire(&signals.lock);
+	atomic_store(&signals.kept_bits, 0);
+	atomic_store(&signals.forking_pid, getpid());
 	atomic_store(&signals.forker, &os_thread);
+	spinlock_release(&signals.lock);
 }
 
-NO_LOCK_ANALYSIS void signals_after_fork(void)
+void signals_after_fork(void)
 {
-	if (!is_forking())
-		return;
-	atomic_store(&signals.forker, NULL);
-	spinlock_release(&signals.lock);
+	if (is_forking())
+		atomic_store(&signals.forker, NULL);
 }
 
 void signals_hold(struct signals_hold *hold)
@@ -364,6 +385,26 @@ static void handler_write_locked(struct handler *h, void *fn, int flags)
 	atomic_fetch_add(&h->gen, 1);
 }
 
+/* Before each change. What the forking thread changes itself the child shall have. */
+static void keep_for_child_locked(int sig) REQUIRES(signals.lock)
+{
+	struct kept_handler *kept = &signals.kept[sig];
+	uint64_t bit = UINT64_C(1) << (sig - 1);
+
+	INVARIANT(lock_witness_is_mine(&signals.lock.witness), "kept without the lock");
+	if (LIKELY(!atomic_load(&signals.forker)))
+		return;
+	if (is_forking()) {
+		atomic_fetch_and(&signals.kept_bits, ~bit);
+		return;
+	}
+	if (atomic_load(&signals.kept_bits) & bit ||
+	    real.sigaction(sig, NULL, &kept->act) != 0)
+		return;
+	kept->seen = handler_read(&signals.handlers[sig]);
+	atomic_fetch_or(&signals.kept_bits, bit);
+}
+
 static bool has_trampoline(int sig)
 {
 	struct sigaction act;
@@ -384,6 +425,7 @@ static COLD struct seen_handler handler_take(struct handler *h, int sig)
 	signals_lock(&mask);
 	seen = handler_read(h);
 	if (seen.flags & SA_RESETHAND && seen.fn != (void *)SIG_DFL) {
+		keep_for_child_locked(sig);
 		handler_write_locked(h, (void *)SIG_DFL, seen.flags);
 		if (!is_awaited_end(sig, &dfl) && has_trampoline(sig))
 			real.sigaction(sig, &dfl, NULL);
@@ -509,6 +551,7 @@ static int install_locked(int sig, const struct sigaction *act,
 	if (real.sigaction(sig, NULL, &kernel_old) != 0)
 		return -1;
 	translate_old(sig, h, &kernel_old);
+	keep_for_child_locked(sig);
 	if ((is_caught(act) && !is_synchronous(sig)) ||
 	    is_awaited_end(sig, act)) {
 		/* The trampoline must find the handler before the kernel can
@@ -586,6 +629,7 @@ int signals_sigaction(int sig, const struct sigaction *act,
 		return result;
 	}
 	if (!act) {
+		look_for_child();
 		result = real.sigaction(sig, NULL, old);
 		if (result == 0 && old)
 			translate_old(sig, &signals.handlers[sig], old);
@@ -608,6 +652,7 @@ static void give_back_locked(int sig) REQUIRES(signals.lock)
 	    !(act.sa_flags & SA_SIGINFO) || act.sa_sigaction != trampoline)
 		return;
 	translate_old(sig, &signals.handlers[sig], &act);
+	keep_for_child_locked(sig);
 	(void)!real.sigaction(sig, &act, NULL);
 }
 
@@ -659,10 +704,42 @@ void signals_set_before_handler(void (*fn)(void))
 			      memory_order_relaxed);
 }
 
+/* What another thread was about to change at the moment of the copy, too. */
+static void go_back_locked(int sig, bool is_filtered) REQUIRES(signals.lock)
+{
+	struct handler *h = &signals.handlers[sig];
+	const struct kept_handler *kept = &signals.kept[sig];
+
+	INVARIANT(lock_witness_is_mine(&signals.lock.witness),
+		  "gone back without the lock");
+	if (atomic_load(&h->gen) & 1)
+		atomic_fetch_add(&h->gen, 1);
+	handler_write_locked(h, kept->seen.fn, kept->seen.flags);
+	if (is_filtered)
+		return;
+	real.sigaction(sig, &kept->act, NULL);
+	if (atomic_load(&signals.is_active))
+		take_over_one_locked(sig);
+}
+
+/* Whoever has held the lock in the parent is not there any more. */
+static COLD void begin_in_child(bool is_filtered)
+{
+	uint64_t bits = atomic_exchange(&signals.kept_bits, 0);
+
+	atomic_store(&signals.forker, NULL);
+	spinlock_init(&signals.lock, LOCK_RANK_SIGNALS);
+	spinlock_acquire(&signals.lock);
+	for (int sig = 1; sig < _NSIG; sig++)
+		if (bits >> (sig - 1) & 1)
+			go_back_locked(sig, is_filtered);
+	spinlock_release(&signals.lock);
+}
+
 void signals_forked(bool is_filtered)
 {
-	lock_witness_forked(&signals.lock.witness);
-	signals_after_fork();
+	if (is_forking())
+		begin_in_child(is_filtered);
 	if (is_filtered)
 		return;
 	atomic_store(&signals.pid, getpid());

@@ -29,8 +29,9 @@ void signals_activate(void);
  * bracket. */
 void signals_deactivate(void);
 
-/* Around a fork, in the bracket: no other thread changes a handler in between. The child calls
- * signals_forked() in place of the second one: with `is_filtered` it makes no system call. */
+/* Around a fork, in the bracket. Other threads may change handlers in between: the child has
+ * those from before. It calls signals_forked() in place of the second one: with `is_filtered`
+ * it makes no system call. */
 void signals_before_fork(void);
 void signals_after_fork(void);
 void signals_forked(bool is_filtered);

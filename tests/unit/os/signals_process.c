@@ -134,6 +134,55 @@ TEST(child_has_a_whole_handler)
 	CHECK_EQ(bad_cnt, 0);
 }
 
+static void *install_second(void *arg UNUSED)
+{
+	struct sigaction act = action_of(true);
+
+	CHECK_EQ(signals_sigaction(SIGUSR2, &act, NULL), 0);
+	return NULL;
+}
+
+/* It may be in a handler that has interrupted malloc(), whose lock the fork waits for. */
+TEST(a_fork_keeps_no_thread_from_changing_a_handler)
+{
+	struct sigaction act = action_of(false), now;
+	struct timespec deadline;
+	pthread_t thread;
+	int status, rc;
+	pid_t pid;
+
+	signals_activate();
+	CHECK_EQ(signals_sigaction(SIGUSR2, &act, NULL), 0);
+	os_enter();
+	signals_before_fork();
+	CHECK(!pthread_create(&thread, NULL, install_second, NULL));
+	clock_gettime(CLOCK_REALTIME, &deadline);
+	deadline.tv_sec += 5;
+	rc = pthread_timedjoin_np(thread, NULL, &deadline);
+	CHECK_EQ(rc, 0);
+	pid = fork();
+	if (pid == 0) {
+		/* as a handler of the fork that is not ours, and comes first */
+		int bad = signals_sigaction(SIGUSR2, NULL, &now) != 0 ||
+			  !has_one_of_them();
+
+		bad |= signals_sigaction(SIGUSR2, &act, NULL);
+		signals_forked(false);
+		os_leave();
+		_exit(bad || signals_sigaction(SIGUSR2, NULL, &now) != 0 ||
+		      now.sa_handler != first_handler || !has_one_of_them());
+	}
+	signals_after_fork();
+	os_leave();
+	if (rc != 0)
+		pthread_join(thread, NULL);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(signals_sigaction(SIGUSR2, NULL, &now), 0);
+	CHECK_EQ(now.sa_handler == second_handler, 1);
+	CHECK(has_one_of_them());
+}
+
 /* -- signals that the program does not catch ------------------------------------------ */
 
 static int told[2];
