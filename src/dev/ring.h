@@ -358,11 +358,14 @@ struct ring_ops {
 	void (*tx_follow)(struct ring *ring, struct pkt *record);
 
 	/*
-	 * Whether tx would now take `cnt` frames whose payloads lie in packets
-	 * of this ring, with room for their headers in front. For more than
-	 * ring.tx_fits_max it may never be true.
+	 * Whether tx would now take `cnt` frames. The payloads of `copied` of them lie
+	 * anywhere, so each needs a packet of the pool to be copied to. Those of the others
+	 * lie in packets of this ring, with room for their headers in front. What has been
+	 * sent is taken back before the answer is no. For more than ring.tx_fits_max it may
+	 * never be true; nor for many to copy, since others may have the pool's packets for
+	 * long.
 	 */
-	bool (*tx_fits)(struct ring *ring, uint32_t cnt);
+	bool (*tx_fits)(struct ring *ring, uint32_t cnt, uint32_t copied);
 
 	/*
 	 * Whether everything that was sent has left the device's queue. A queue that
@@ -446,8 +449,8 @@ struct ring {
 	struct pkt_pool *pool;
 	/* The most frames that it posts to receive into; changes by rx_grow. */
 	uint32_t rx_post_max;
-	/* The most frames for which tx_fits becomes true in time, whatever was sent before;
-	 * fixed. 0: no number is too large. */
+	/* The most frames for which tx_fits becomes true in time, whatever was sent before,
+	 * if none is to be copied; fixed. 0: no number is too large. */
 	uint32_t tx_fits_max;
 	/* It has run out of nearly all of them, and its queue has room for more: a
 	 * further region would help. Set under the stack's lock. */
@@ -570,6 +573,17 @@ static inline struct pkt *ring_pkt_alloc(struct ring *ring)
 	if (UNLIKELY(!pool->free) && !ring->is_paced)
 		region_set_take(&ring->dev->regions, pool, REGION_MAGAZINE);
 	return pkt_alloc(pool);
+}
+
+/* Whether ring_pkt_alloc would give so many packets now, one after the other. */
+static inline bool ring_has_pkts(struct ring *ring, uint32_t cnt)
+{
+	struct pkt_pool *pool = ring->pool;
+
+	if (UNLIKELY(pool->free_cnt < cnt) && !ring->is_paced)
+		region_set_take(&ring->dev->regions, pool,
+				MAX(cnt - pool->free_cnt, (uint32_t)REGION_MAGAZINE));
+	return pool->free_cnt >= cnt;
 }
 
 #endif

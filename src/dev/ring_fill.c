@@ -28,7 +28,8 @@ static void follow_nothing(struct ring *ring UNUSED, struct pkt *record UNUSED)
 {
 }
 
-static bool any_fits(struct ring *ring UNUSED, uint32_t cnt UNUSED)
+static bool any_fits(struct ring *ring UNUSED, uint32_t cnt UNUSED,
+		     uint32_t copied UNUSED)
 {
 	return true;
 }

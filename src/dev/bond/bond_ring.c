@@ -209,17 +209,38 @@ static void bond_tx_commit(struct ring *ring, size_t len)
 	gather(own);
 }
 
-static bool bond_tx_fits(struct ring *ring, uint32_t cnt)
+static void bond_reap(struct ring *ring)
 {
 	struct bond_ring *own = ring_of(ring);
+
+	pass_on(own);
+	FOR_EACH_PORT(i, own)
+		own->ports[i]->ops->reap(own->ports[i]);
+	gather(own);
+}
+
+static bool fits_each(struct bond_ring *own, uint32_t cnt, uint32_t copied)
+{
 	uint32_t active = active_of(own);
 	bool result = active;
 
 	FOR_EACH_PORT(i, own)
 		if (active & 1u << i)
-			result &= own->ports[i]->ops->tx_fits(own->ports[i], cnt);
+			result &= own->ports[i]->ops->tx_fits(own->ports[i], cnt, copied);
 	gather(own);
 	return result;
+}
+
+/* All ports have one pool. What one of them misses may have been sent by another one, perhaps
+ * by one that is not active any more. */
+static bool bond_tx_fits(struct ring *ring, uint32_t cnt, uint32_t copied)
+{
+	struct bond_ring *own = ring_of(ring);
+
+	if (LIKELY(fits_each(own, cnt, copied)))
+		return true;
+	bond_reap(ring);
+	return fits_each(own, cnt, copied);
 }
 
 static bool bond_tx_is_done(struct ring *ring)
@@ -231,16 +252,6 @@ static bool bond_tx_is_done(struct ring *ring)
 		result &= own->ports[i]->ops->tx_is_done(own->ports[i]);
 	gather(own);
 	return result;
-}
-
-static void bond_reap(struct ring *ring)
-{
-	struct bond_ring *own = ring_of(ring);
-
-	pass_on(own);
-	FOR_EACH_PORT(i, own)
-		own->ports[i]->ops->reap(own->ports[i]);
-	gather(own);
 }
 
 static enum ring_kick bond_kick(struct ring *ring)

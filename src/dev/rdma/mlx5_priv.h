@@ -187,7 +187,7 @@ void mlx5_note_error(struct mlx5_ring *own, const struct mlx5_cqe64 *cqe,
 int mlx5_tx(struct ring *ring, const struct ring_tx *tx) MUST_CHECK;
 void mlx5_tx_commit(struct ring *ring, size_t len);
 void mlx5_tx_follow(struct ring *ring, struct pkt *record);
-bool mlx5_tx_fits(struct ring *ring, uint32_t cnt);
+bool mlx5_tx_fits(struct ring *ring, uint32_t cnt, uint32_t copied);
 bool mlx5_tx_is_done(struct ring *ring);
 void mlx5_reap(struct ring *ring);
 /* Looks for completions of frames that are followed. */

@@ -593,14 +593,15 @@ int mlx5_tx(struct ring *ring, const struct ring_tx *given)
 }
 
 /* With room for those that are skipped at the queue's end. */
-bool mlx5_tx_fits(struct ring *ring, uint32_t cnt)
+bool mlx5_tx_fits(struct ring *ring, uint32_t cnt, uint32_t copied)
 {
 	struct mlx5_ring *own = mlx5_ring_of(ring);
 	uint32_t blocks = (cnt + 1) * BLOCKS_OF_ONE;
 
-	if (!sq_has_room(own, blocks))
-		reap_sent(own);
-	return sq_has_room(own, blocks);
+	if (LIKELY(sq_has_room(own, blocks) && ring_has_pkts(ring, copied)))
+		return true;
+	reap_sent(own);
+	return sq_has_room(own, blocks) && ring_has_pkts(ring, copied);
 }
 
 /* An entry that does nothing asks for a completion of all before it. */

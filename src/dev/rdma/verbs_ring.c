@@ -591,13 +591,14 @@ static COLD void verbs_tx_follow(struct ring *ring, struct pkt *record)
 	arm(own, own->base.queues.tx_cq);
 }
 
-static bool verbs_tx_fits(struct ring *ring, uint32_t cnt)
+static bool verbs_tx_fits(struct ring *ring, uint32_t cnt, uint32_t copied)
 {
 	struct verbs_ring *own = ring_of(ring);
 
-	if (!has_room(own, cnt))
-		reap_sent(own);
-	return has_room(own, cnt);
+	if (LIKELY(has_room(own, cnt) && ring_has_pkts(ring, copied)))
+		return true;
+	reap_sent(own);
+	return has_room(own, cnt) && ring_has_pkts(ring, copied);
 }
 
 /* The queue says that it has sent what it had when it is asked to send something more:

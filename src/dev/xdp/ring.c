@@ -419,13 +419,14 @@ static int xdp_tx(struct ring *ring, const struct ring_tx *tx)
 	return 0;
 }
 
-static bool xdp_tx_fits(struct ring *ring, uint32_t cnt)
+static bool xdp_tx_fits(struct ring *ring, uint32_t cnt, uint32_t copied)
 {
 	struct xdp_ring *own = ring_of(ring);
 
-	if (!has_room(own, cnt))
-		reap_sent(own);
-	return has_room(own, cnt);
+	if (LIKELY(has_room(own, cnt) && ring_has_pkts(ring, copied)))
+		return true;
+	reap_sent(own);
+	return has_room(own, cnt) && ring_has_pkts(ring, copied);
 }
 
 /* Some drivers wait for this call after they had no frames to receive into. */

@@ -346,19 +346,6 @@ static COLD uint64_t wait_for_room(struct tcp_room *room, uint64_t now_ns)
 	return now_ns - room->full_since_ns < ROOM_WAIT_NS ? ROOM_LOOK_NS : 0;
 }
 
-/* What is not short is copied to a frame of the ring. */
-static COLD bool find_frame(struct ring *ring)
-{
-	struct pkt *pkt = ring_pkt_alloc(ring);
-
-	if (!pkt) {
-		ring->ops->reap(ring);
-		pkt = ring_pkt_alloc(ring);
-	}
-	pkt_put(pkt);
-	return pkt;
-}
-
 /* A way that is none now keeps nothing back. */
 NO_LOCK_ANALYSIS static uint64_t no_room_ns(void *ctx, const struct tcp_pcb *pcb,
 					    uint64_t now_ns)
@@ -382,8 +369,9 @@ NO_LOCK_ANALYSIS static uint64_t no_room_ns(void *ctx, const struct tcp_pcb *pcb
 	/* without frames it has no room, however short its queue is */
 	if (UNLIKELY(!ring->tx_frame))
 		ring->ops->reap(ring);
-	fits = ring->tx_frame && ring->ops->tx_fits(ring, cnt) &&
-	       (LIKELY(ring->pool->free) || find_frame(ring));
+	/* One is to be copied, not all: others may have nearly all frames for long, and what
+	 * finds none is taken back. */
+	fits = ring->tx_frame && ring->ops->tx_fits(ring, cnt, 1);
 	/* what it has may wait for a kick that failed */
 	if (!fits)
 		ring->ops->reap(ring);

@@ -91,8 +91,7 @@ int udp_cut_send(struct udp_cut *cut, const struct udp_way *way,
 	struct udp_header header = way->header;
 	struct ip_frag_walk walk;
 	struct ip_frag frag;
-	int err = cut->ring->ops->tx_fits(cut->ring, cut->piece_cnt) ? 0 :
-								       -EAGAIN;
+	int err = cut->ring->ops->tx_fits(cut->ring, cut->piece_cnt, 0) ? 0 : -EAGAIN;
 
 	header.ip.id = stack_frag_id_locked(stack, header.ip.src, header.ip.dst);
 	header.udp.len = htobe16((uint16_t)(cut->len + sizeof(header.udp)));

@@ -68,7 +68,7 @@ TEST(flows_of_two_hosts_have_one_way_by_their_addresses)
 TEST(no_port_has_ever_been_active)
 {
 	lab_begin(BOND_MODE_ACTIVEBACKUP, BOND_LAYER2, 0);
-	CHECK(!lab.ring->ops->tx_fits(lab.ring, 1));
+	CHECK(!lab.ring->ops->tx_fits(lab.ring, 1, 0));
 	CHECK_EQ(lab_send(7, 0), -EAGAIN);
 	CHECK_EQ(lab.ring->counts->tx_full, 1);
 	lab_commit(7);
@@ -76,7 +76,7 @@ TEST(no_port_has_ever_been_active)
 	CHECK_EQ(lab.ring->counts->tx_pkts, 0);
 	lab_all_are_back();
 	lab_use(1 << 1);
-	CHECK(lab.ring->ops->tx_fits(lab.ring, 1));
+	CHECK(lab.ring->ops->tx_fits(lab.ring, 1, 0));
 	CHECK_EQ(lab_way_of(7), 1);
 	/* when none is, the last one stays */
 	lab_use(0);
@@ -100,8 +100,8 @@ TEST(a_port_that_is_full)
 	CHECK_EQ(lab.ring->tx_fits_max, 2);
 	lab_commit(7);
 	CHECK(lab.ring->tx_frame);
-	CHECK(lab.ring->ops->tx_fits(lab.ring, 1));
-	CHECK(!lab.ring->ops->tx_fits(lab.ring, 2));
+	CHECK(lab.ring->ops->tx_fits(lab.ring, 1, 0));
+	CHECK(!lab.ring->ops->tx_fits(lab.ring, 2, 0));
 	lab_commit(7);
 	CHECK_EQ(lab_sent_by(0), 2);
 	CHECK(!lab.ring->tx_frame);
@@ -109,13 +109,50 @@ TEST(a_port_that_is_full)
 	CHECK(!lab.ring->tx_frame);
 	CHECK_EQ(lab_send(7, 0), -EAGAIN);
 	CHECK_EQ(lab.ring->counts->tx_full, 1);
-	CHECK(!lab.ring->ops->tx_fits(lab.ring, 1));
+	CHECK(!lab.ring->ops->tx_fits(lab.ring, 1, 0));
 	/* only those that send have to have room */
 	lab_use(1 << 1);
-	CHECK(lab.ring->ops->tx_fits(lab.ring, 2));
+	CHECK(lab.ring->ops->tx_fits(lab.ring, 2, 0));
 	lab_commit(7);
 	CHECK_EQ(lab_left_by(7), 1);
 	CHECK_EQ(lab.ring->counts->tx_full, 1);
+	lab_end();
+}
+
+/* -- frames that another port has --------------------------------------------------------- */
+
+static struct pkt *sending;
+
+/* What a port has sent stays with it until it is asked. */
+static void take_back_sent(struct ring *ring UNUSED)
+{
+	pkt_put(sending);
+	sending = NULL;
+}
+
+static bool fits_with_frames(struct ring *ring, uint32_t cnt UNUSED, uint32_t copied)
+{
+	return ring_has_pkts(ring, copied);
+}
+
+/* A port that is not active any more has the last one. */
+TEST(a_port_finds_the_frames_that_another_one_has_sent)
+{
+	struct list all;
+	struct pkt *pkt;
+
+	list_init(&all);
+	lab_begin(BOND_MODE_ACTIVEBACKUP, BOND_LAYER2, 1 << 1);
+	lab.ports[0].ring_ops.reap = take_back_sent;
+	lab.ports[1].ring_ops.tx_fits = fits_with_frames;
+	while ((pkt = ring_pkt_alloc(lab.ring)))
+		list_push_back(&all, &pkt->link);
+	CHECK(!lab.ring->ops->tx_fits(lab.ring, 1, 1));
+	sending = pkt_from_link(list_pop_front(&all));
+	CHECK(lab.ring->ops->tx_fits(lab.ring, 1, 1));
+	CHECK_EQ(lab.pool.free_cnt, 1);
+	CHECK(!lab.ring->ops->tx_fits(lab.ring, 1, 2));
+	pkt_put_list(&all);
 	lab_end();
 }
 
@@ -128,7 +165,7 @@ TEST(one_of_several_ports_is_full)
 	lab_use(ALL);
 	lab.ring->ops->reap(lab.ring);
 	CHECK(!lab.ring->tx_frame);
-	CHECK(!lab.ring->ops->tx_fits(lab.ring, 1));
+	CHECK(!lab.ring->ops->tx_fits(lab.ring, 1, 0));
 	lab_use(1 << 0 | 1 << 2);
 	lab.ring->ops->reap(lab.ring);
 	CHECK(lab.ring->tx_frame);

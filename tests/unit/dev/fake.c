@@ -182,7 +182,7 @@ TEST(what_a_small_ring_leaves_out_is_there)
 	CHECK(!ring.ops->rx_peek(&ring).data);
 	ring.ops->rx_done(&ring);
 	ring.ops->tx_commit(&ring, 60);
-	CHECK(ring.ops->tx_fits(&ring, 1000));
+	CHECK(ring.ops->tx_fits(&ring, 1000, 0));
 	ring.ops->reap(&ring);
 	CHECK_EQ(ring.ops->kick(&ring), RING_KICKED);
 	CHECK_EQ(ring.ops->fds(&ring, &fd, 1), 0);

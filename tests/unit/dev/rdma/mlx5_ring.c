@@ -598,8 +598,8 @@ TEST(more_than_fits_is_told_before)
 	max = ring->tx_fits_max;
 	CHECK(max > 30);
 	for (int i = 0; i < 3 * TX; i++) {
-		CHECK(ring->ops->tx_fits(ring, max));
-		CHECK(!ring->ops->tx_fits(ring, TX / 6 + 1));
+		CHECK(ring->ops->tx_fits(ring, max, 0));
+		CHECK(!ring->ops->tx_fits(ring, TX / 6 + 1, 0));
 		send_through(&completed_cnt);
 	}
 	tear_down();
@@ -625,12 +625,17 @@ TEST(few_frames_come_back)
 		CHECK_EQ(ring->ops->tx(ring, &tx), 0);
 	}
 	CHECK(!ring_pkt_alloc(ring));
+	/* there are places, and nothing to copy to until then */
+	CHECK(ring->ops->tx_fits(ring, 1, 0));
+	CHECK(!ring->ops->tx_fits(ring, 1, 1));
 	for (int i = 0; i < 8; i++)
 		if (is_signaled_at(blocks[i]))
 			entry_is_sent(signaled_cnt++, blocks[i], 1);
 	CHECK(signaled_cnt > 0);
-	ring->ops->reap(ring);
+	CHECK(ring->ops->tx_fits(ring, 1, 1));
 	CHECK(pool.free_cnt > 0);
+	CHECK(ring->ops->tx_fits(ring, 1, pool.free_cnt));
+	CHECK(!ring->ops->tx_fits(ring, 1, pool.free_cnt + 1));
 	tear_down();
 }
 

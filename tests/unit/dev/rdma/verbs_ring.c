@@ -533,8 +533,13 @@ TEST(frames_come_back_when_there_are_none)
 	while (!send_one())
 		sent++;
 	CHECK(sent < TX / 2);
+	/* there is a place, and nothing to copy to until then */
+	CHECK(ring->ops->tx_fits(ring, 1, 0));
+	CHECK(!ring->ops->tx_fits(ring, 1, 1));
 	all_is_sent();
-	CHECK_EQ(ring->ops->tx_fits(ring, 1), true);
+	CHECK(ring->ops->tx_fits(ring, 1, 1));
+	CHECK(ring->ops->tx_fits(ring, 1, pool.free_cnt));
+	CHECK(!ring->ops->tx_fits(ring, 1, pool.free_cnt + 1));
 	for (uint32_t i = 0; i < 4 * TX; i++) {
 		/* a payload of other memory has to be copied */
 		struct pkt *payload = pkt_alloc(&pool);
@@ -806,8 +811,8 @@ TEST(more_than_fits_is_told_before)
 	CHECK_EQ(ring->tx_fits_max, TX - SIGNAL_EACH + 1);
 	for (int i = 0; i < 3 * SIGNAL_EACH; i++) {
 		all_is_sent();
-		CHECK(ring->ops->tx_fits(ring, ring->tx_fits_max));
-		CHECK_EQ(ring->ops->tx_fits(ring, ring->tx_fits_max + 1),
+		CHECK(ring->ops->tx_fits(ring, ring->tx_fits_max, 0));
+		CHECK_EQ(ring->ops->tx_fits(ring, ring->tx_fits_max + 1, 0),
 			 i % SIGNAL_EACH != SIGNAL_EACH - 1);
 		CHECK_EQ(send_one(), 0);
 	}

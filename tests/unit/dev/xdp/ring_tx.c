@@ -218,19 +218,51 @@ TEST(room_for_several_is_known)
 	/* one is for ring.tx_frame */
 	room = own->queues[0].tx.size - 1;
 	CHECK_EQ(own->ring.tx_fits_max, room);
-	CHECK(own->ring.ops->tx_fits(&own->ring, room));
-	CHECK(!own->ring.ops->tx_fits(&own->ring, room + 1));
+	CHECK(own->ring.ops->tx_fits(&own->ring, room, 0));
+	CHECK(!own->ring.ops->tx_fits(&own->ring, room + 1, 0));
 	for (int i = 0; i < 3; i++)
 		send_one();
-	CHECK(own->ring.ops->tx_fits(&own->ring, room - 3));
-	CHECK(!own->ring.ops->tx_fits(&own->ring, room - 2));
+	CHECK(own->ring.ops->tx_fits(&own->ring, room - 3, 0));
+	CHECK(!own->ring.ops->tx_fits(&own->ring, room - 2, 0));
 	/* what has been sent is taken back when that helps */
 	send_out();
-	CHECK(own->ring.ops->tx_fits(&own->ring, room - 2));
-	CHECK(!own->ring.ops->tx_fits(&own->ring, room - 1));
+	CHECK(own->ring.ops->tx_fits(&own->ring, room - 2, 0));
+	CHECK(!own->ring.ops->tx_fits(&own->ring, room - 1, 0));
 	send_out();
 	send_out();
-	CHECK(own->ring.ops->tx_fits(&own->ring, room));
+	CHECK(own->ring.ops->tx_fits(&own->ring, room, 0));
+	end();
+}
+
+/* So many can be copied, no more; those that were sent come back first. */
+static void check_copies(uint32_t cnt)
+{
+	CHECK(own->ring.ops->tx_fits(&own->ring, 1, cnt));
+	CHECK(!own->ring.ops->tx_fits(&own->ring, 1, cnt + 1));
+}
+
+/* The queue has room for more. */
+TEST(frames_to_copy_to_are_counted)
+{
+	static uint8_t bytes[500];
+	struct pkt foreign = { .data = bytes, .len = sizeof(bytes) };
+	uint32_t cnt = FRAMES / 2;
+
+	begin();
+	/* also those that the region has */
+	region_give(dev.dev.region, &pool, UINT32_MAX);
+	check_copies(cnt);
+	for (uint32_t left = cnt; left-- > 0;) {
+		foreign.refs = 2;
+		CHECK_EQ(send_payload(&foreign, 0), 0);
+		check_copies(left);
+	}
+	CHECK(own->ring.ops->tx_fits(&own->ring, 1, 0));
+	send_out();
+	check_copies(1);
+	for (uint32_t i = 1; i < cnt; i++)
+		send_out();
+	check_copies(cnt);
 	end();
 }
 

@@ -217,10 +217,11 @@ TEST(a_frame_too_few_sends_nothing)
 	end();
 }
 
-static bool fits_two(struct ring *unused, uint32_t cnt)
+/* The pieces lie in frames already, and perhaps in the last ones. */
+static bool fits_two(struct ring *unused, uint32_t cnt, uint32_t copied)
 {
 	(void)unused;
-	return cnt <= 2;
+	return cnt <= 2 && !copied;
 }
 
 TEST(a_full_ring_sends_nothing)
