@@ -470,16 +470,20 @@ COLD static int find_duplicate(const struct fd_object *obj)
 	return fd;
 }
 
+/* A number that is closed before it is looked at may leave another one. Each round takes a close
+ * by another thread. */
 struct fd_object *epoll_item_get(const struct epoll_item *item, int *fd_out)
 {
-	int fd = epoll_item_has_number(item) ? item->fd : find_duplicate(item->obj);
-	struct fd_object *obj = fd >= 0 ? fd_table_get(fd) : NULL;
+	struct fd_object *obj;
 
-	*fd_out = fd;
-	/* one that lives, and that this reference keeps, is no other by now */
-	if (obj == item->obj && !item->is_dead)
-		return obj;
-	fd_object_put(obj);
+	do {
+		*fd_out = epoll_item_has_number(item) ? item->fd : find_duplicate(item->obj);
+		obj = *fd_out >= 0 ? fd_table_get(*fd_out) : NULL;
+		/* A member that has died may be another object by now, with this address. */
+		if (obj == item->obj && !item->is_dead)
+			return obj;
+		fd_object_put(obj);
+	} while (*fd_out >= 0 && !item->is_dead);
 	return NULL;
 }
 
